@@ -143,6 +143,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "diff",
             "fill",
             "fingerprint",
+            "insert",
             "iterations",
             "pass",
             "target",

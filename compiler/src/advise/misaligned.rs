@@ -32,6 +32,7 @@ fn finding(modelled: &Modelled<'_>, site: &Site<'_>) -> Finding {
         if matches!(symbol.kind, SymbolKind::Parameter { .. })
             && symbol.scalar.is_integer()
             && scalar < SECTOR_BYTES
+            && !modelled.is_factor(&symbol.name)
         {
             proposals.push(Proposal::Fact(format!("{} % {} == 0", symbol.name, SECTOR_BYTES / scalar)));
         }

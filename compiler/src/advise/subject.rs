@@ -6,7 +6,8 @@ use crate::analysis::model::{
     AccessCost, LANES, LaunchCost, Request, Space, model, representative_sizes, spell_sizes,
 };
 use crate::analysis::{Multiprocessor, warps_by_registers};
-use crate::check::typed;
+use crate::check::typed::{self, BinaryOp, Expr, ExprKind};
+use crate::check::walk::{Node, walk_expr, walk_statements};
 use crate::ir::FoundOwners;
 use crate::ir::entities::{Buffer, Symbol, Value};
 use crate::ir::kernel::{BufferData, Definition, Kernel, Module, Payload};
@@ -162,6 +163,26 @@ impl<'a> Modelled<'a> {
 
     pub fn buffer(&self, buffer: Buffer) -> &'a BufferData {
         &self.kernel.buffers[buffer]
+    }
+
+    /// Whether an integer parameter is a factor of something: it says what is computed then, and not where an array begins.
+    pub fn is_factor(&self, parameter: &str) -> bool {
+        let names = |expr: &Expr| {
+            let mut found = false;
+            walk_expr(expr, &mut |node| {
+                found |= matches!(node, Node::Expr(part) if matches!(part.kind, ExprKind::Param(_))
+                    && self.source.slice(part.span) == parameter);
+            });
+            found
+        };
+        let is_literal = |expr: &Expr| matches!(expr.kind, ExprKind::Int(_));
+        let mut is_factor = false;
+        walk_statements(self.typed.map_or(&[], |typed| &typed.body), &mut |node| {
+            let Node::Expr(Expr { kind: ExprKind::Binary { op, left, right }, .. }) = node else { return };
+            let scales = matches!(op, BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::Shl);
+            is_factor |= scales && !is_literal(left) && !is_literal(right) && (names(left) || names(right));
+        });
+        is_factor
     }
 
     /// The sizes that numbers hold for.

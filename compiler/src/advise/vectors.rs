@@ -7,6 +7,8 @@ use super::text::verb;
 use crate::analysis::model::{AccessCost, LANES, Space};
 use crate::diagnostic::codes;
 use crate::ir::entities::Symbol;
+use crate::ir::kernel::SymbolData;
+use crate::manifest::SymbolKind;
 use cranelift_entity::EntityRef;
 
 /// Bytes of the widest access.
@@ -83,7 +85,10 @@ fn placing(modelled: &Modelled<'_>, access: &AccessCost) -> impl Iterator<Item =
         extent.each_symbol(&mut |symbol| of_extents.push(symbol));
     }
     let of_subscripts = modelled.symbols(modelled.subscripts(access));
-    let symbols = modelled.kernel.symbols.iter().filter(|(_, data)| data.scalar.is_integer());
+    let is_parameter = |data: &SymbolData| matches!(data.kind, SymbolKind::Parameter { .. });
+    let symbols = modelled.kernel.symbols.iter().filter(move |(_, data)| {
+        data.scalar.is_integer() && !(is_parameter(data) && modelled.is_factor(&data.name))
+    });
     let places =
         move |symbol: &Symbol| of_extents.contains(&symbol.index()) || of_subscripts.contains(symbol);
     symbols.map(|(symbol, _)| symbol).filter(places)

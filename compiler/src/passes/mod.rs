@@ -25,6 +25,7 @@ mod fuse_multiply_add;
 mod guards;
 mod hoist_checks;
 mod hoist_reductions;
+mod insert;
 mod iterations;
 mod licm;
 mod lower_tiles;

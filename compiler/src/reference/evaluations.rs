@@ -4,8 +4,8 @@
 //! A value is judged right
 //! - if one evaluation with *fixed* choices (which products are fused, the same at every step) gives the device's
 //!   value for every open scalar of the array: then the device did what the language allows, whatever the bound; or
-//! - if all evaluations lie so close together that their spread means something, and the device's value is no
-//!   farther from them than some times that spread.
+//! - if all evaluations lie so close together that some times their spread is small beside the value, and the
+//!   device's value is no farther from them than that.
 //!
 //! What neither finds is not judged. That is no proof of a mistake: the worst case may be worse than what was tried.
 
@@ -24,6 +24,10 @@ const FIXED: usize = 32;
 
 /// How many times its spread a value may be away from the evaluations.
 const ROOM: f64 = 8.0;
+
+/// How many times what is allowed fits into a value of which it says something: a mean over values that nobody can tell lies in a
+/// range of some hundredths, and so does that of a wrong constant.
+const NARROW: f64 = 1024.0;
 
 /// Several lawful evaluations of one launch.
 #[derive(Debug, Default)]
@@ -192,7 +196,7 @@ fn distance(values: &[Plain], open: &Open, scalar: crate::data::Scalar) -> Optio
     let [low, high] = extremes(values);
     let (low, high, got) = (low.as_float()?, high.as_float()?, open.got.as_float()?);
     let allowed = ROOM * (high - low) + 2.0 * format.spacing(low.abs().max(high.abs()));
-    if !allowed.is_finite() || is_loose(allowed, open.wanted, open.usual) {
+    if !allowed.is_finite() || is_loose(allowed * NARROW, open.wanted, open.usual) {
         return None;
     }
     // `max` passes over NaN.
@@ -229,6 +233,7 @@ mod tests {
         assert!(judged(&[1.0, 1.0], 1.1).is_some_and(|away| away > 100.0));
         assert_eq!(judged(&[1.0, 1.0001], f32::NAN), Some(f64::INFINITY));
         assert_eq!(judged(&[0.9, 0.1], 0.5), None);
+        assert_eq!(judged(&[0.595, 0.589], 0.642), None);
         assert_eq!(judged(&[f32::NAN, 1.0], 1.0), None);
         assert_eq!(judged(&[f32::NAN, f32::NAN], f32::NAN), Some(0.0));
     }

@@ -1,8 +1,7 @@
 //! Where the lanes of an access go, in bytes from the start of the allocation.
 
 use super::lanes::{LANES, Lanes};
-use crate::ir::entities::Buffer;
-use crate::ir::kernel::{BufferData, Kernel};
+use crate::ir::kernel::BufferData;
 use crate::manifest::{Layout, Value};
 
 /// The extents of a buffer at the model's sizes; `None` where one cannot be computed.
@@ -12,32 +11,23 @@ pub(super) fn extents(buffer: &BufferData, sizes: &[Value]) -> Option<Vec<i64>> 
 }
 
 /// Byte offsets of the lanes within the allocation of a leaf, as `ptx/select` computes them; subscripts are one an axis
-/// of the buffer, then one an axis of the leaf.
-pub(super) fn offsets(
-    kernel: &Kernel,
-    buffer: Buffer,
+/// of the buffer, then one an axis of the leaf. `None` where one is unknown.
+pub(super) fn offsets<'l>(
+    data: &BufferData,
     leaf: u32,
-    subscripts: &[Lanes],
-    sizes: &[Value],
+    subscripts: impl Iterator<Item = &'l Lanes>,
+    extents: &[i64],
 ) -> Option<[i64; LANES]> {
-    let data = &kernel.buffers[buffer];
     let leaf_data = &data.element.leaves[leaf as usize];
-    let extents = extents(data, sizes)?;
     let rank = extents.len();
     let (scalar, count) = (leaf_data.scalar.size() as i64, leaf_data.count() as i64);
     let (mut element, mut sub, mut strided) = ([0i64; LANES], [0i64; LANES], [0i64; LANES]);
-    for (at, lanes) in subscripts.iter().enumerate() {
-        let values = lanes.all()?;
-        for lane in 0..LANES {
-            if at < rank {
-                element[lane] = element[lane].wrapping_mul(extents[at]).wrapping_add(values[lane]);
-            } else {
-                let inner = at - rank;
-                sub[lane] =
-                    sub[lane].wrapping_mul(leaf_data.extents[inner] as i64).wrapping_add(values[lane]);
-                let stride = leaf_data.strides[inner] as i64;
-                strided[lane] = strided[lane].wrapping_add(values[lane].wrapping_mul(stride));
-            }
+    for (at, lanes) in subscripts.enumerate() {
+        if at < rank {
+            add_scaled(&mut element, extents[at], lanes, 1)?;
+        } else {
+            add_scaled(&mut sub, leaf_data.extents[at - rank] as i64, lanes, 1)?;
+            add_scaled(&mut strided, 1, lanes, leaf_data.strides[at - rank] as i64)?;
         }
     }
     let place = |lane: usize| match data.layout {
@@ -55,4 +45,17 @@ pub(super) fn offsets(
         }
     };
     Some(std::array::from_fn(place))
+}
+
+/// `sum = sum * factor + lanes * stride`
+fn add_scaled(sum: &mut [i64; LANES], factor: i64, lanes: &Lanes, stride: i64) -> Option<()> {
+    let next = |sum: i64, value: i64| sum.wrapping_mul(factor).wrapping_add(value.wrapping_mul(stride));
+    match lanes {
+        Lanes::Unknown => return None,
+        Lanes::Same(value) => sum.iter_mut().for_each(|sum| *sum = next(*sum, *value)),
+        Lanes::Each(values) => {
+            sum.iter_mut().zip(&**values).for_each(|(sum, value)| *sum = next(*sum, *value))
+        }
+    }
+    Some(())
 }

@@ -10,8 +10,9 @@ use std::rc::Rc;
 pub const LANES: usize = 32;
 
 /// Integers and bools (0 and 1) of the lanes; floats, and what comes from memory, are unknown.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub(super) enum Lanes {
+    #[default]
     Unknown,
     Same(i64),
     Each(Rc<[i64; LANES]>),

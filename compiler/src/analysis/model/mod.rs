@@ -3,8 +3,8 @@
 //!
 //! Where all warps do alike, the numbers are those that the emulator counts at the same sizes.
 //!
-//! - `sizes.rs`: the sizes. - `lanes.rs`: values. - `address.rs`: where accesses go. - `walk.rs`: one warp's way through
-//!   a launch. - `plan.rs`: which launches a kernel takes, and samples of their warps.
+//! - `sizes.rs`: the sizes. - `lanes.rs`: values. - `address.rs`: where accesses go. - `touched.rs`: what they touch.
+//! - `walk.rs`: one warp's way through a launch. - `plan.rs`: which launches a kernel takes, and samples of their warps.
 
 mod address;
 mod lanes;
@@ -12,6 +12,7 @@ mod plan;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod walk;
 
 pub use lanes::LANES;

@@ -1,6 +1,6 @@
 //! Which launches the plan takes at the model's sizes, and the warps that stand for all of a launch.
 
-use super::walk::{Place, Walk};
+use super::walk::Walk;
 use super::{LaunchCost, address};
 use crate::ir::entities::{Launch, Symbol};
 use crate::ir::kernel::{BufferKind, Kernel, Step};
@@ -107,13 +107,13 @@ fn launch_cost(kernel: &Kernel, launch: Launch, repeats: f64, sizes: &[Value]) -
         |piece: u64| ((u128::from(2 * piece + 1) * u128::from(blocks[2])) / u128::from(2 * pieces)) as u64;
     let samples: Vec<[u64; 3]> =
         samples.iter().flat_map(|[x, y, _]| (0..pieces).map(move |piece| [*x, *y, at(piece)])).collect();
+    let mut walk = Walk::new(kernel, sizes, &mut cost);
     for block in &samples {
         for (warp, share) in warps_of(warps) {
             let weight = share * all as f64 / samples.len() as f64 * repeats;
-            let place = Place { block: *block, blocks, first_thread: warp * WARP };
             let lanes = (threads - warp * WARP).min(WARP);
             let mask = if lanes == WARP { u32::MAX } else { (1 << lanes) - 1 };
-            Walk::new(kernel, sizes, place, &mut cost).run(data.body, mask, weight);
+            walk.run(data.body, *block, warp * WARP, mask, weight);
         }
     }
     Some(cost)

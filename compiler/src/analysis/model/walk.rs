@@ -3,15 +3,18 @@
 //! Both sides of a branch whose condition is unknown are taken; of a long loop rounds evenly apart stand for all, or, where what
 //! is carried from round to round does not grow evenly, the first ones.
 
-use super::address::offsets;
+use super::address::{extents, offsets};
 use super::lanes::{LANES, Lanes, compute, literal};
+use super::touched::Touched;
 use super::{AccessCost, BranchCost, DivisionCost, LaunchCost, Request, Space};
-use crate::analysis::{SECTOR_BYTES, UNKNOWN_TRIPS, banked};
+use crate::analysis::{SECTOR_BYTES, UNKNOWN_TRIPS};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
+use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 /// Rounds of a loop that are looked at, by how many loops are around it: all of the windows that filters have.
 const ROUNDS: [u64; 4] = [8, 5, 5, 2];
@@ -22,19 +25,25 @@ const WIDE_DIVISION: f64 = 100.0;
 
 /// Where a warp stands in the grid.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub block: [u64; 3],
-    pub blocks: [u64; 3],
+struct Place {
+    block: [u64; 3],
+    blocks: [u64; 3],
     /// The first lane's number in its block.
-    pub first_thread: u32,
+    first_thread: u32,
 }
 
+/// The walks of one launch: what one of them computed is computed anew by the next before it asks for it.
 pub(super) struct Walk<'k> {
     kernel: &'k Kernel,
     sizes: &'k [manifest::Value],
     place: Place,
     cost: &'k mut LaunchCost,
-    values: SecondaryMap<Value, Option<Lanes>>,
+    /// Where the cost of an access stands.
+    accesses: FxHashMap<(Inst, Buffer), usize>,
+    /// The last request of each, which most of the others repeat some sectors farther on.
+    last: Vec<Option<Touched>>,
+    extents: PrimaryMap<Buffer, Option<Vec<i64>>>,
+    values: SecondaryMap<Value, Lanes>,
     /// What addresses point into: loops carry them on.
     sources: SecondaryMap<Value, Option<(Buffer, u32)>>,
     /// Loops around what is looked at.
@@ -42,26 +51,26 @@ pub(super) struct Walk<'k> {
 }
 
 impl<'k> Walk<'k> {
-    pub fn new(
-        kernel: &'k Kernel,
-        sizes: &'k [manifest::Value],
-        place: Place,
-        cost: &'k mut LaunchCost,
-    ) -> Self {
-        let (values, sources) = (SecondaryMap::new(), SecondaryMap::new());
-        Self { kernel, sizes, place, cost, values, sources, depth: 0 }
+    pub fn new(kernel: &'k Kernel, sizes: &'k [manifest::Value], cost: &'k mut LaunchCost) -> Self {
+        let place = Place { block: [0; 3], blocks: cost.blocks, first_thread: 0 };
+        let extents = kernel.buffers.values().map(|buffer| extents(buffer, sizes)).collect();
+        let values = SecondaryMap::with_capacity(kernel.values.len());
+        let (accesses, sources) = (FxHashMap::default(), SecondaryMap::with_capacity(kernel.values.len()));
+        Self { kernel, sizes, place, cost, accesses, last: Vec::new(), extents, values, sources, depth: 0 }
     }
 
-    pub fn run(&mut self, body: Block, mask: u32, weight: f64) {
+    /// Walks with a warp of a block.
+    pub fn run(&mut self, body: Block, block: [u64; 3], first_thread: u32, mask: u32, weight: f64) {
+        self.place = Place { block, first_thread, ..self.place };
         self.block(body, mask, weight);
     }
 
     fn get(&self, value: Value) -> Lanes {
-        self.values[value].clone().unwrap_or(Lanes::Unknown)
+        self.values[value].clone()
     }
 
     fn set(&mut self, value: Value, lanes: Lanes) {
-        self.values[value] = Some(lanes);
+        self.values[value] = lanes;
     }
 
     /// Runs a region; what it yields.
@@ -89,57 +98,58 @@ impl<'k> Walk<'k> {
             Opcode::Barrier => self.cost.barriers += weight,
             _ => {}
         }
-        let results: Vec<Lanes> = match (data.opcode, &data.payload) {
-            (_, Payload::Constant(constant)) => vec![known(literal(*constant))],
-            (_, Payload::Symbol(symbol)) => vec![match self.sizes.get(symbol.index()) {
+        let results: SmallVec<[Lanes; 1]> = match (data.opcode, &data.payload) {
+            (_, Payload::Constant(constant)) => smallvec![known(literal(*constant))],
+            (_, Payload::Symbol(symbol)) => smallvec![match self.sizes.get(symbol.index()) {
                 Some(manifest::Value::Int(value)) => known(i64::try_from(*value).ok()),
                 Some(manifest::Value::Bool(value)) => Lanes::Same(i64::from(*value)),
                 _ => Lanes::Unknown,
             }],
             (Opcode::BlockIndex, Payload::Grid(axis)) => {
-                vec![Lanes::Same(self.place.block[usize::from(*axis)] as i64)]
+                smallvec![Lanes::Same(self.place.block[usize::from(*axis)] as i64)]
             }
             (Opcode::GridSize, Payload::Grid(axis)) => {
-                vec![Lanes::Same(self.place.blocks[usize::from(*axis)] as i64)]
+                smallvec![Lanes::Same(self.place.blocks[usize::from(*axis)] as i64)]
             }
             (Opcode::ThreadIndex, _) => {
                 let first = i64::from(self.place.first_thread);
-                vec![Lanes::of(|lane| first + lane as i64)]
+                smallvec![Lanes::of(|lane| first + lane as i64)]
             }
-            (Opcode::If, _) => self.branch(inst, mask, weight),
-            (Opcode::For | Opcode::Forall | Opcode::Reduce, _) => self.repeat(inst, mask, weight),
-            (Opcode::While, _) => self.unknown_rounds(inst, mask, weight),
+            (Opcode::If, _) => self.branch(inst, mask, weight).into(),
+            (Opcode::For | Opcode::Forall | Opcode::Reduce, _) => self.repeat(inst, mask, weight).into(),
+            (Opcode::While, _) => self.unknown_rounds(inst, mask, weight).into(),
             (Opcode::Address, Payload::Access { buffer, leaf }) => {
                 self.sources[data.results[0]] = Some((*buffer, *leaf));
-                vec![
+                smallvec![
                     self.address(*buffer, *leaf, &data.arguments)
                         .map_or(Lanes::Unknown, |offsets| Lanes::of(|lane| offsets[lane])),
                 ]
             }
             (Opcode::StoreEach, _) => {
                 self.each(inst, mask, weight);
-                Vec::new()
+                SmallVec::new()
             }
             (_, Payload::Access { .. } | Payload::Atomic { .. }) => {
                 let conditional = matches!(data.opcode, Opcode::StoreIf | Opcode::LoadIf);
                 let condition = data.arguments.last().filter(|_| conditional);
                 let mask = condition.map_or(mask, |condition| self.taking_part(*condition, mask, weight));
                 self.access(inst, mask, weight);
-                Vec::new()
+                SmallVec::new()
             }
             (opcode, payload) if opcode.info().effect == Effect::Pure => {
                 let operand = |value: &Value| (kernel.value_type(*value), self.get(*value));
-                let operands: Vec<_> = data.arguments.iter().map(operand).collect();
+                let operands: SmallVec<[_; 4]> = data.arguments.iter().map(operand).collect();
                 if opcode == Opcode::Add {
                     self.sources[data.results[0]] =
                         data.arguments.iter().find_map(|value| self.sources[*value]);
                 }
-                vec![compute(opcode, payload, &operands)]
+                smallvec![compute(opcode, payload, &operands)]
             }
-            _ => Vec::new(),
+            _ => SmallVec::new(),
         };
-        for (at, value) in data.results.iter().enumerate() {
-            self.set(*value, results.get(at).cloned().unwrap_or(Lanes::Unknown));
+        let mut results = results.into_iter();
+        for value in &data.results {
+            self.set(*value, results.next().unwrap_or_default());
         }
     }
 
@@ -162,9 +172,9 @@ impl<'k> Walk<'k> {
     }
 
     fn address(&self, buffer: Buffer, leaf: u32, subscripts: &[Value]) -> Option<[i64; LANES]> {
-        let rank = self.kernel.rank(buffer, leaf);
-        let lanes: Vec<Lanes> = subscripts.get(..rank)?.iter().map(|value| self.get(*value)).collect();
-        offsets(self.kernel, buffer, leaf, &lanes, self.sizes)
+        let subscripts = subscripts.get(..self.kernel.rank(buffer, leaf))?;
+        let lanes = subscripts.iter().map(|value| &self.values[*value]);
+        offsets(&self.kernel.buffers[buffer], leaf, lanes, self.extents[buffer].as_ref()?)
     }
 
     fn access(&mut self, inst: Inst, mask: u32, weight: f64) {
@@ -183,10 +193,9 @@ impl<'k> Walk<'k> {
             self.copied_from(inst, width, reads, weight);
         }
         let reads = data.opcode.is_load();
-        let arguments = data.arguments.clone();
         let (atomic, writes) = (data.opcode == Opcode::Atomic, !reads);
         self.count(
-            Accessed { inst, buffer, leaf, width, writes, atomic, subscripts: &arguments },
+            Accessed { inst, buffer, leaf, width, writes, atomic, subscripts: &data.arguments },
             mask,
             weight,
         );
@@ -262,11 +271,9 @@ impl<'k> Walk<'k> {
         if mask == 0 {
             return;
         }
-        let rank = self.kernel.rank(buffer, leaf);
-        let lanes: Option<Vec<[i64; LANES]>> =
-            subscripts.iter().take(rank).map(|value| self.get(*value).all()).collect();
-        let known = self.cost.accesses.iter().position(|known| known.inst == inst && known.buffer == buffer);
-        let at = known.unwrap_or_else(|| {
+        let subscripts = &subscripts[..subscripts.len().min(self.kernel.rank(buffer, leaf))];
+        let are_known = subscripts.iter().all(|value| self.values[*value] != Lanes::Unknown);
+        let at = *self.accesses.entry((inst, buffer)).or_insert_with(|| {
             self.cost.accesses.push(AccessCost {
                 inst,
                 buffer,
@@ -289,20 +296,18 @@ impl<'k> Walk<'k> {
         });
         let cost = &mut self.cost.accesses[at];
         cost.requests += weight;
-        let (Some(offsets), Some(subscripts)) = (found, lanes) else {
+        let Some(offsets) = found.filter(|_| are_known) else {
             cost.unknown += weight;
             return;
         };
-        let (sectors, bytes) = match space {
-            Space::Local => touched_locally(&offsets, mask, width),
-            _ => touched(&offsets, mask, width),
+        self.last.resize(self.cost.accesses.len(), None);
+        let touched = match self.last[at].take().filter(|last| last.is_like(&offsets, mask)) {
+            Some(last) => last,
+            None => Touched::new(offsets, mask, width, space, !writes),
         };
-        let addresses = offsets.map(|offset| offset as u64);
-        let turns = if space == Space::Shared {
-            banked(&addresses, mask, width, !writes)
-        } else {
-            Default::default()
-        };
+        let (sectors, bytes, turns) = (touched.sectors, touched.bytes, touched.turns);
+        self.last[at] = Some(touched);
+        let cost = &mut self.cost.accesses[at];
         let before = (cost.requests - cost.unknown - weight).max(0.0);
         let alike = |sum: f64, own: u32| (sum - before * f64::from(own)).abs() < 0.01 * (sum + 1.0);
         cost.even &=
@@ -314,6 +319,7 @@ impl<'k> Walk<'k> {
         cost.conflicts += weight * f64::from(turns.conflicts);
         // A sample with many lanes explains more.
         if cost.sample.as_ref().is_none_or(|sample| sample.mask.count_ones() < mask.count_ones()) {
+            let subscripts = subscripts.iter().filter_map(|value| self.values[*value].all()).collect();
             cost.sample = Some(Request { mask, offsets, subscripts });
         }
     }
@@ -542,30 +548,4 @@ fn instructions(data: &InstData) -> f64 {
 
 fn known(value: Option<i64>) -> Lanes {
     value.map_or(Lanes::Unknown, Lanes::Same)
-}
-
-/// Local memory lies interleaved: of each word the lanes' own ones one after the other.
-fn touched_locally(offsets: &[i64; LANES], mask: u32, width: u32) -> (u32, u32) {
-    let lanes = || (0..LANES).filter(|lane| mask >> lane & 1 == 1);
-    let words =
-        |lane: usize| (0..i64::from(width.div_ceil(4))).map(move |at| offsets[lane].div_euclid(4) + at);
-    let sector = |word: i64, lane: usize| (word * LANES as i64 + lane as i64) * 4 / SECTOR_BYTES as i64;
-    let mut sectors: Vec<i64> =
-        lanes().flat_map(|lane| words(lane).map(move |word| sector(word, lane))).collect();
-    sectors.sort_unstable();
-    sectors.dedup();
-    (sectors.len() as u32, mask.count_ones() * width)
-}
-
-/// Different sectors, and different bytes, of accesses whose addresses are multiples of their width.
-fn touched(offsets: &[i64; LANES], mask: u32, width: u32) -> (u32, u32) {
-    let mut places: Vec<i64> =
-        (0..LANES).filter(|lane| mask >> lane & 1 == 1).map(|lane| offsets[lane]).collect();
-    places.sort_unstable();
-    places.dedup();
-    let bytes = places.len() as u32 * width;
-    let sector = SECTOR_BYTES as i64;
-    let mut sectors: Vec<i64> = places.iter().map(|place| place.div_euclid(sector)).collect();
-    sectors.dedup();
-    (sectors.len() as u32, bytes)
 }

@@ -28,7 +28,7 @@ use super::products::LEAST_ROWS;
 use super::terms::{can_move, needs_of, slice};
 use super::worth::LEAST_STEPS;
 use crate::analysis::contraction::{Class, Contraction, Moves, contractions};
-use crate::analysis::{Answer, Conditions, ask, trip_count, written_by};
+use crate::analysis::{Answer, Conditions, Uses, ask, trip_count, written_by};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -66,7 +66,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         if is_alone(kernel, body, *inst, &[BufferKind::Private])
             && ask(kernel, launch, &conditions) == Answer::Yes
         {
-            are_shared |= share_arrays(kernel, forall, *inst);
+            are_shared |= share_arrays(kernel, (root, forall), *inst);
         }
     }
     let own = own_arrays(kernel, launch, body);
@@ -80,14 +80,15 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
 
 /// Lets arrays that each thread has for itself, of which a loop in the body stores elements, lie in scratch memory, where each
 /// iteration has a part; whether there were any.
-fn share_arrays(kernel: &mut Kernel, forall: Inst, inst: Inst) -> bool {
+fn share_arrays(kernel: &mut Kernel, (root, forall): (Block, Inst), inst: Inst) -> bool {
     let around = Along::of(kernel, forall);
     let body = kernel.insts[forall].regions[0];
     let mut private: Vec<Buffer> = Vec::new();
     for buffer in written_by(kernel, inst).iter() {
-        let here = accesses(kernel, body, buffer).len();
-        let everywhere: usize = kernel.bodies().map(|one| accesses(kernel, one, buffer).len()).sum();
-        if kernel.buffers[buffer].kind == BufferKind::Private && here == everywhere {
+        let mut others = kernel.bodies().filter(|other| *other != root);
+        let is_here = !others.any(|other| Uses::of(kernel, other, buffer).any())
+            && !Uses::of(kernel, body, buffer).others;
+        if kernel.buffers[buffer].kind == BufferKind::Private && is_here {
             private.push(buffer);
         }
     }
@@ -102,25 +103,14 @@ fn share_arrays(kernel: &mut Kernel, forall: Inst, inst: Inst) -> bool {
         let mut emit = Emit::new(kernel, body, span);
         let places: Vec<Value> = around.iter().map(|axis| emit.sub(axis.index, axis.low)).collect();
         kernel.blocks[body].insts.extend(code);
-        for inst in accesses(kernel, body, buffer) {
+        let uses = Uses::of(kernel, body, buffer);
+        for inst in uses.loads.into_iter().chain(uses.stores) {
             let arguments = &mut kernel.insts[inst].arguments;
             let (own, rest) = arguments.split_at(rank);
             *arguments = [own, &places, rest].concat().into();
         }
     }
     !private.is_empty()
-}
-
-/// What loads or stores elements of a buffer in a block, and inside.
-fn accesses(kernel: &Kernel, block: Block, buffer: Buffer) -> Vec<Inst> {
-    let mut found = Vec::new();
-    kernel.walk(block, &mut |_, inst| match kernel.insts[inst].payload {
-        Payload::Access { buffer: other, .. } | Payload::Atomic { buffer: other, .. } if other == buffer => {
-            found.push(inst)
-        }
-        _ => {}
-    });
-    found
 }
 
 /// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.

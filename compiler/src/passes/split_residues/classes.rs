@@ -3,11 +3,11 @@
 use super::found::{Found, Terms, literal};
 use super::quotients;
 use crate::analysis::Affine;
-use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Constant;
 use crate::mutants::mutant;
+use crate::passes::insert::{before, stands_for};
 
 /// Leaves a launch the indices of a class: along each axis the first one, from the loop's first one on, and those a period
 /// apart.
@@ -53,7 +53,7 @@ fn every(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, (first, ste
         let sizes = form.add_constant(-constant)?.divided_exactly(step.into())?;
         sizes.add_constant(-(-constant).div_euclid(step.into()))
     });
-    let bounds = quotients::before(kernel, block, inst, |emit| {
+    let bounds = before(kernel, block, inst, |emit| {
         let count = count.and_then(|count| quotients::emitted(emit, &count));
         let count = count.unwrap_or_else(|| {
             let sum = emit.add_int(high, step - 1 - first);
@@ -62,26 +62,13 @@ fn every(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, (first, ste
         let count = mutant!("split_residues: the last index is left out", count, emit.add_int(count, -1));
         [emit.int(0), count]
     });
+    let bounds = bounds.expect("a loop stands in its block");
     kernel.insts[inst].arguments[2 * axis] = bounds[0];
     kernel.insts[inst].arguments[2 * axis + 1] = bounds[1];
     let body = kernel.insts[inst].regions[0];
-    let number = kernel.blocks[body].params[axis];
-    let rest = std::mem::take(&mut kernel.blocks[body].insts);
-    let span = kernel.insts[inst].span;
-    let mut emit = Emit::new(kernel, body, span);
-    let scaled = emit.mul_int(number, step);
-    let index = emit.add_int(scaled, first);
-    if index != number {
-        let made = kernel.blocks[body].insts.clone();
-        kernel.replace_uses(number, index);
-        for inst in made {
-            for argument in &mut kernel.insts[inst].arguments {
-                if *argument == index {
-                    *argument = number;
-                }
-            }
-        }
-        kernel.values[index].name = kernel.values[number].name.take();
-    }
-    kernel.blocks[body].insts.extend(rest);
+    let (number, span) = (kernel.blocks[body].params[axis], kernel.insts[inst].span);
+    stands_for(kernel, body, number, span, |emit, number| {
+        let scaled = emit.mul_int(number, step);
+        emit.add_int(scaled, first)
+    });
 }

@@ -9,11 +9,11 @@
 
 use super::quotients::{self, divided};
 use crate::analysis::code;
-use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BlockData, Definition, Kernel, Payload, Regions};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
+use crate::passes::insert::{before, stands_for};
 
 /// Takes loops of a launch apart of whose digits some remainder is compared; whether there were any.
 pub fn take_apart(kernel: &mut Kernel, launch: Launch) -> bool {
@@ -116,30 +116,22 @@ fn apart(kernel: &mut Kernel, inst: Inst, axis: usize, bounds: &[i64]) {
         Opcode::For => nested(kernel, inst, &extents),
         _ => side_by_side(kernel, inst, axis, &extents),
     };
-    let rest = std::mem::take(&mut kernel.blocks[region].insts);
-    let mut emit = Emit::new(kernel, region, span);
-    let mut sum = lowest;
-    for (digit, place) in upper.iter().zip(&places[1..]) {
-        let place = mutant!("split_residues: each digit counts as the lowest one", *place, 1);
-        let scaled = emit.mul_int(*digit, place);
-        sum = emit.add(scaled, sum);
-    }
-    let made = kernel.blocks[region].insts.clone();
-    kernel.replace_uses(lowest, sum);
-    for inst in made {
-        for argument in &mut kernel.insts[inst].arguments {
-            if *argument == sum {
-                *argument = lowest;
-            }
+    stands_for(kernel, region, lowest, span, |emit, lowest| {
+        let mut sum = lowest;
+        for (digit, place) in upper.iter().zip(&places[1..]) {
+            let place = mutant!("split_residues: each digit counts as the lowest one", *place, 1);
+            let scaled = emit.mul_int(*digit, place);
+            sum = emit.add(scaled, sum);
         }
-    }
-    kernel.blocks[region].insts.extend(rest);
+        sum
+    });
 }
 
 /// Puts literals in front of an instruction of the launches; their values.
 fn literals(kernel: &mut Kernel, inst: Inst, numbers: &[i64]) -> Vec<Value> {
     let block = kernel.parents().block_of[inst].expand().expect("the loop stands in a block");
-    quotients::before(kernel, block, inst, |emit| numbers.iter().map(|number| emit.int(*number)).collect())
+    let values = before(kernel, block, inst, |emit| numbers.iter().map(|number| emit.int(*number)).collect());
+    values.expect("the loop stands in its block")
 }
 
 /// The digits of an axis of a reduction but the lowest one, the lower first.

@@ -9,6 +9,7 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{Expr, SymbolKind};
 use crate::mutants::mutant;
+use crate::passes::insert::before;
 use cranelift_entity::EntityRef;
 
 /// Numbers beyond which sums might not fit 64 bits.
@@ -67,7 +68,7 @@ pub fn simplify(kernel: &mut Kernel, block: Block) {
         let Some(form) = simpler(kernel, inst) else { continue };
         let result = kernel.insts[inst].results[0];
         let value = before(kernel, block, inst, |emit| emitted(emit, &form));
-        if let Some(value) = value {
+        if let Some(value) = value.flatten() {
             kernel.replace_uses(result, value);
         }
     }
@@ -130,15 +131,4 @@ pub fn emitted(emit: &mut Emit<'_>, form: &Polynomial) -> Option<Value> {
         };
     }
     Some(sum)
-}
-
-/// Lets code be emitted in front of an instruction of a block.
-pub fn before<T>(kernel: &mut Kernel, block: Block, inst: Inst, code: impl FnOnce(&mut Emit<'_>) -> T) -> T {
-    let insts = &mut kernel.blocks[block].insts;
-    let at = insts.iter().position(|other| *other == inst).unwrap_or(insts.len());
-    let rest = insts.split_off(at);
-    let span = kernel.insts[inst].span;
-    let result = code(&mut Emit::new(kernel, block, span));
-    kernel.blocks[block].insts.extend(rest);
-    result
 }

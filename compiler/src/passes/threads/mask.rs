@@ -1,7 +1,8 @@
 //! Masks: what of a group of elements may only take place where the group lies within the row.
 
+use crate::analysis::{Uses, written_buffers};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
@@ -23,18 +24,36 @@ pub fn writes_for_all(kernel: &Kernel, inst: Inst) -> bool {
     found
 }
 
+/// Buffers that a body reads and writes, but for those that each thread has for itself.
+pub fn changed(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
+    let mut changed = EntitySet::new();
+    for buffer in written_buffers(kernel, body).iter() {
+        let is_own = kernel.buffers[buffer].kind == BufferKind::Private;
+        if !is_own && !Uses::of(kernel, body, buffer).loads.is_empty() {
+            changed.insert(buffer);
+        }
+    }
+    changed
+}
+
+/// Whether an instruction loads an element of one of these buffers.
+pub fn loads_of(kernel: &Kernel, inst: Inst, buffers: &EntitySet<Buffer>) -> bool {
+    let data = &kernel.insts[inst];
+    matches!(data.payload, Payload::Access { buffer, .. } if data.opcode.is_load() && buffers.contains(buffer))
+}
+
 /// Under which conditions a group takes place.
 pub struct Masks<'a> {
     /// Whether it lies within the row; `None` where it does.
     pub inside: Option<Value>,
     /// Whether it writes memory that the team's threads have in common: only within the row.
     pub writes: Option<Value>,
-    /// Values that depend on the index.
-    pub outside: &'a EntitySet<Value>,
+    /// Whether a load takes place only where it lies within the row.
+    pub loads: &'a dyn Fn(&Kernel, Inst) -> bool,
 }
 
-/// Puts what writes memory for all under a condition, of which neighbours share one, and loads from places that depend on
-/// the index. Checks hold outside of the row. Loops with a condition of their own end there.
+/// Puts what writes memory for all under a condition, of which neighbours share one, and some loads. Checks hold outside of the
+/// row. Loops with a condition of their own end there.
 pub fn mask(kernel: &mut Kernel, block: Block, masks: &Masks<'_>, span: crate::source::Span) {
     let insts = std::mem::take(&mut kernel.blocks[block].insts);
     let mut run: Vec<Inst> = Vec::new();
@@ -60,15 +79,21 @@ pub fn mask(kernel: &mut Kernel, block: Block, masks: &Masks<'_>, span: crate::s
             // What is not there may never make its condition false.
             end_where(kernel, kernel.insts[inst].regions[0], active);
         }
-        let data = &kernel.insts[inst];
-        if let (Opcode::Load, Payload::Access { buffer, .. }, Some(active)) =
-            (opcode, &data.payload, masks.inside)
-            && kernel.buffers[*buffer].kind != BufferKind::Private
-            && data.arguments.iter().any(|value| masks.outside.contains(*value))
-        {
-            let data = &mut kernel.insts[inst];
-            data.opcode = Opcode::LoadIf;
-            data.arguments.push(active);
+        if let Some(active) = masks.inside.filter(|_| (masks.loads)(kernel, inst)) {
+            match opcode {
+                Opcode::Load => {
+                    let data = &mut kernel.insts[inst];
+                    data.opcode = Opcode::LoadIf;
+                    data.arguments.push(active);
+                }
+                Opcode::LoadIf => {
+                    let last = kernel.insts[inst].arguments.len() - 1;
+                    let own = kernel.insts[inst].arguments[last];
+                    let both = Emit::new(kernel, block, span).binary(Opcode::And, own, active);
+                    kernel.insts[inst].arguments[last] = both;
+                }
+                _ => {}
+            }
         }
         kernel.blocks[block].insts.push(inst);
     }

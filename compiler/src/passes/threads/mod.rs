@@ -25,6 +25,8 @@
 pub(super) mod coordinates;
 pub(super) mod jam;
 mod mask;
+mod meet;
+mod open;
 mod own;
 mod partial;
 mod slots;

@@ -13,19 +13,18 @@
 
 use super::coordinates::{Spread, Threads};
 use super::jam::{depending, jam, jam_in_turn};
-use super::mask::{Masks, mask, writes_for_all};
+use super::mask::{Masks, changed, loads_of, mask, writes_for_all};
 use super::partial::{Partial, positions_rise};
 use super::slots::slots;
 use crate::analysis::Endless;
-use crate::data::{ElementType, Scalar};
+use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::{
-    BlockData, BufferData, BufferKind, Combiners, Factor, InstData, Kernel, Level, Payload,
-};
+use crate::ir::kernel::{BlockData, BufferKind, Combiners, Factor, InstData, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Constant, Effect, Opcode};
-use crate::manifest::{Expr, Layout};
+use crate::manifest::Expr;
+use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
@@ -82,16 +81,18 @@ pub fn team_axis(kernel: &Kernel, inst: Inst) -> Option<Spread> {
 /// The threads that share an iteration.
 pub struct Team {
     /// This thread's number in the team.
-    own: Value,
+    pub(super) own: Value,
     /// How many they are: a power of two up to 32, or a multiple of 32 that is the whole block.
-    size: i64,
+    pub(super) size: i64,
     /// Whether the iteration is one of the axes': where a warp has several teams, those behind the end run the last one
     /// again, since all lanes meet, and write nothing.
     inside: Option<Value>,
+    /// Buffers that the iteration reads and writes: what comes once more reads nothing of them, for they change meanwhile.
+    changed: EntitySet<Buffer>,
     /// Shared buffers may be used again: a barrier must stand between.
-    looped: bool,
+    pub(super) looped: bool,
     /// Another meeting, of all threads, comes before this one comes again: its barrier is the one between.
-    alternating: bool,
+    pub(super) alternating: bool,
     /// Conditions, or loops that each thread runs, stand around shared loops: all threads must see the same.
     decides: bool,
     /// What more than the first thread uses.
@@ -109,6 +110,7 @@ impl Team {
             own,
             size,
             inside: None,
+            changed: EntitySet::new(),
             looped,
             alternating: false,
             decides: false,
@@ -125,7 +127,10 @@ impl Team {
     /// Appends the body of an iteration that is there only where a condition holds; all teams run it.
     pub fn iteration_inside(&mut self, emit: &mut Emit<'_>, body: Block, indices: &[Value], inside: Value) {
         self.inside = Some(inside);
+        let changed = changed(emit.kernel, body);
+        self.changed = mutant!("threads: what comes once more sees rows change", changed, EntitySet::new());
         self.iteration(emit, body, indices);
+        self.changed.clear();
         self.inside = None;
     }
 
@@ -171,8 +176,22 @@ impl Team {
                 emit.kernel.clone_inst(inst, emit.block, map);
             });
         } else {
-            emit.kernel.clone_inst(inst, emit.block, map);
+            self.copy(emit, inst, map);
         }
+    }
+
+    /// Appends what each thread does.
+    fn copy(&self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
+        let Some(inside) = self.inside.filter(|_| !self.changed.is_empty()) else {
+            emit.kernel.clone_inst(inst, emit.block, map);
+            return;
+        };
+        let (block, span) = (emit.kernel.blocks.push(BlockData::default()), emit.span);
+        emit.kernel.clone_inst(inst, block, map);
+        let loads = |kernel: &Kernel, inst: Inst| loads_of(kernel, inst, &self.changed);
+        mask(emit.kernel, block, &Masks { inside: Some(inside), writes: None, loads: &loads }, span);
+        let insts = std::mem::take(&mut emit.kernel.blocks[block].insts);
+        emit.kernel.blocks[emit.block].insts.extend(insts);
     }
 
     /// Control flow around shared loops: the same for all threads of the team.
@@ -229,8 +248,9 @@ impl Team {
         let Some(mut axis) = around.pop() else { return };
         axis.low = mapped(map, axis.low);
         axis.high = mapped(map, axis.high);
-        // What comes once more writes nothing.
+        // What comes once more writes nothing, and reads nothing that changes.
         let writes = self.inside.filter(|_| writes_for_all(emit.kernel, inst));
+        let takes_part = self.inside.filter(|_| writes.is_some() || !self.changed.is_empty());
         let data = emit.kernel.insts[inst].clone();
         let combiners = match &data.payload {
             Payload::Reduce { combiners, .. } => combiners.clone(),
@@ -246,9 +266,9 @@ impl Team {
             let mut endless = Endless::new(emit.kernel);
             endless.is_of_memory(low) || endless.is_of_memory(high)
         });
-        if let Some(writes) = writes.filter(|_| is_open) {
+        if let Some(inside) = takes_part.filter(|_| is_open) {
             // Its range is empty.
-            axis.high = emit.select(writes, axis.high, axis.low);
+            axis.high = emit.select(inside, axis.high, axis.low);
         }
         // One accumulator for each place in a vector.
         let mut known = Vec::new();
@@ -299,7 +319,7 @@ impl Team {
     }
 
     /// A fixed number of groups, all at once; those outside are masked. They write where a condition holds. What they load
-    /// does not depend on it, so that it is the same that another loop over the axis has loaded.
+    /// does not depend on it, so that it is the same that another loop over the axis has loaded, or in all of these.
     fn at_once(
         &mut self,
         emit: &mut Emit<'_>,
@@ -310,7 +330,9 @@ impl Team {
     ) -> Vec<Value> {
         let vector = axis.level_size(Level::Vector);
         let exact = matches!(&axis.extent, Some(Expr::Int(extent)) if *extent == groups * self.size * vector);
-        let masks = Masked { reads: !exact, writes: writes.is_some() };
+        let reads = self.inside.filter(|_| !self.changed.is_empty());
+        let writes = writes.filter(|_| reads.is_none());
+        let masks = Masked { reads: !exact || reads.is_some(), writes: writes.is_some() };
         let group = self.group(emit.kernel, body, vector, map, masks, emit.span);
         let first = emit.mul_int(self.own, vector);
         let start = emit.add(axis.low, first);
@@ -325,12 +347,16 @@ impl Team {
         for at in 0..groups {
             let before = at * self.size * vector;
             let mut iteration = vec![emit.add_int(start, before), emit.int(at * vector)];
-            if let Some(left) = left {
+            let within = left.map(|left| {
                 let before = emit.constant(Constant::Int(Scalar::I32, before.into()));
-                let active = emit.binary(Opcode::Gt, left, before);
-                iteration.push(active);
-                actives.push(active);
-            }
+                emit.binary(Opcode::Gt, left, before)
+            });
+            let active = match (within, reads) {
+                (Some(within), Some(reads)) => Some(emit.binary(Opcode::And, within, reads)),
+                _ => within.or(reads),
+            };
+            iteration.extend(active);
+            actives.extend(active);
             if let Some(writes) = writes {
                 let all = actives.last().map(|active| emit.binary(Opcode::And, *active, writes));
                 iteration.push(all.unwrap_or(writes));
@@ -360,141 +386,9 @@ impl Team {
         columns.concat()
     }
 
-    /// Loops over the groups of an open axis, several at a time, then one at a time: for all threads as often, so that
-    /// the lanes of a warp stay together however the assembler unrolls them. Then what is left, less than a group for
-    /// each thread: a group where it is whole, and single elements. Of a range that memory decides most is
-    /// left, so that it is taken at once, several groups of which each is masked.
-    fn open(
-        &mut self,
-        emit: &mut Emit<'_>,
-        (axis, of_memory): (&Spread, bool),
-        body: Block,
-        map: &ValueMap,
-        (partial, known): (&Partial<'_>, &[Value]),
-    ) -> Vec<Value> {
-        let vector = axis.level_size(Level::Vector);
-        let group = self.group(emit.kernel, body, vector, map, Masked::default(), emit.span);
-        let turn = self.size * vector;
-        let width = partial.types.len();
-        let first = emit.mul_int(self.own, vector);
-        let mut accumulators = known.to_vec();
-        if known.is_empty() {
-            (0..vector).for_each(|_| accumulators.extend(partial.identity(emit)));
-        }
-        let params = emit.kernel.blocks[group].params.clone();
-        let slots = self.own_slots();
-        // The next elements of the thread in front of some groups of its own.
-        let take = |emit: &mut Emit<'_>, at: &[Value], known: &[Value]| {
-            let slot = emit.int(0);
-            let iterations: Vec<Vec<Value>> = at.iter().map(|at| vec![*at, slot]).collect();
-            let mut sums = known.to_vec();
-            let mut groups = jam(emit, group, &params, &iterations, map, &slots);
-            if partial.has_own() {
-                groups = partial.merged(emit, groups);
-            }
-            for values in groups {
-                for (place, part) in values.chunks(width.max(1)).enumerate() {
-                    let known = sums[place * width..(place + 1) * width].to_vec();
-                    let sum = partial.follow(emit, &known, part);
-                    sums.splice(place * width..(place + 1) * width, sum);
-                }
-            }
-            sums
-        };
-        // Loops of `count` groups a turn, while all threads have them.
-        let mut at = emit.add(axis.low, first);
-        // With the thread's own start on both sides, the trips are those of the team's first thread.
-        let beyond = emit.add(axis.high, first);
-        let several = axis.level_size(Level::Serial);
-        let ragged = of_memory && vector == 1;
-        let mut counts = if ragged { vec![several] } else { vec![several, 1] };
-        counts.dedup();
-        for count in counts {
-            let high = emit.add_int(beyond, 1 - count * turn);
-            let step = emit.int(count * turn);
-            let carried: Vec<Value> = [at].into_iter().chain(accumulators.iter().copied()).collect();
-            let after = emit.for_loop(&axis.name, (at, high, step), &carried, |emit, index, carried| {
-                let at: Vec<Value> = (0..count).map(|turns| emit.add_int(index, turns * turn)).collect();
-                let sums = take(emit, &at, &carried[1..]);
-                let next = emit.add_int(index, count * turn);
-                [next].into_iter().chain(sums).collect()
-            });
-            at = after[0];
-            accumulators = after[1..].to_vec();
-        }
-        if ragged {
-            return self.rest_at_once(emit, (at, axis.high), several, body, map, partial, &accumulators);
-        }
-        let high = emit.add_int(axis.high, 1 - vector);
-        let whole = emit.binary(Opcode::Lt, at, high);
-        let known = accumulators.clone();
-        let after = emit.if_else(
-            whole,
-            |emit| {
-                let sums = take(emit, &[at], &known);
-                let next = emit.add_int(at, turn);
-                [next].into_iter().chain(sums).collect()
-            },
-            |_| [at].into_iter().chain(known.iter().copied()).collect(),
-        );
-        let at = after[0];
-        accumulators = after[1..].to_vec();
-        // Fewer elements than a group are left for the thread whose group would have been next.
-        if vector > 1 {
-            let one = emit.int(1);
-            let last = accumulators[..width].to_vec();
-            let single = self.group(emit.kernel, body, 1, map, Masked::default(), emit.span);
-            let after = emit.for_loop(&axis.name, (at, axis.high, one), &last, |emit, index, carried| {
-                let slot = emit.int(0);
-                let params = emit.kernel.blocks[single].params.clone();
-                let yields = jam(emit, single, &params, &[vec![index, slot]], map, &self.own_slots());
-                match yields.first() {
-                    Some(part) if width > 0 => partial.follow(emit, carried, part),
-                    _ => Vec::new(),
-                }
-            });
-            accumulators.splice(..width, after);
-        }
-        accumulators
-    }
-
-    /// So many single elements of each thread, all at once; those behind the end are masked.
-    #[expect(clippy::too_many_arguments, reason = "the loop, and what it has got to")]
-    fn rest_at_once(
-        &mut self,
-        emit: &mut Emit<'_>,
-        (at, high): (Value, Value),
-        count: i64,
-        body: Block,
-        map: &ValueMap,
-        partial: &Partial<'_>,
-        known: &[Value],
-    ) -> Vec<Value> {
-        let masks = Masked { reads: true, writes: false };
-        let group = self.group(emit.kernel, body, 1, map, masks, emit.span);
-        let slot = emit.int(0);
-        let mut iterations = Vec::new();
-        let mut actives = Vec::new();
-        for turn in 0..count {
-            let index = emit.add_int(at, turn * self.size);
-            let active = emit.binary(Opcode::Lt, index, high);
-            iterations.push(vec![index, slot, active]);
-            actives.push(active);
-        }
-        let params = emit.kernel.blocks[group].params.clone();
-        let mut sums = known.to_vec();
-        for (values, active) in
-            jam(emit, group, &params, &iterations, map, &self.own_slots()).into_iter().zip(actives)
-        {
-            let part = partial.masked(emit, active, &values);
-            sums = partial.follow(emit, &sums, &part);
-        }
-        sums
-    }
-
     /// A block that runs a group of neighbours: its parameters are the first index, the number of the first slot,
     /// and as far as that is `masked`, whether the group is inside, and whether it writes; it yields what the body yields, neighbour by neighbour.
-    fn group(
+    pub(super) fn group(
         &self,
         kernel: &mut Kernel,
         body: Block,
@@ -525,12 +419,19 @@ impl Team {
         emit.inst(Opcode::Yield, Payload::None, &all);
         if writes.is_some() {
             let outside = depending(kernel, group, &[index, slot], &self.own_slots());
-            mask(kernel, group, &Masks { inside, writes, outside: &outside }, span);
+            let loads = |kernel: &Kernel, inst: Inst| match (&kernel.insts[inst], kernel.insts[inst].opcode) {
+                (data, Opcode::Load) => {
+                    !is_private(kernel, data) && data.arguments.iter().any(|value| outside.contains(*value))
+                        || loads_of(kernel, inst, &self.changed)
+                }
+                _ => loads_of(kernel, inst, &self.changed),
+            };
+            mask(kernel, group, &Masks { inside, writes, loads: &loads }, span);
         }
         group
     }
 
-    fn own_slots(&self) -> Vec<Buffer> {
+    pub(super) fn own_slots(&self) -> Vec<Buffer> {
         self.slots.values().copied().collect()
     }
 
@@ -550,71 +451,6 @@ impl Team {
             data.arguments.insert(0, slot);
         }
         copy
-    }
-
-    /// Every thread's partial result becomes the result of all.
-    fn meet(
-        &mut self,
-        emit: &mut Emit<'_>,
-        (combiner, in_order): (Combiner, bool),
-        own: &[Value],
-    ) -> Vec<Value> {
-        if self.size == 1 {
-            return own.to_vec();
-        }
-        let lanes = self.size.min(32);
-        let mut values = self.shuffled(emit, (combiner, in_order), own.to_vec(), lanes);
-        let warps = self.size / 32;
-        if warps <= 1 {
-            return values;
-        }
-        let lane = emit.rem_by(self.own, 32);
-        let warp = emit.div_by(self.own, 32);
-        let mut buffers = Vec::with_capacity(values.len());
-        for value in &values {
-            buffers.push(shared_row(emit.kernel, emit.kernel.value_type(*value), warps));
-        }
-        let zero = emit.int(0);
-        let first = emit.binary(Opcode::Eq, lane, zero);
-        emit.if_then(first, |emit| {
-            for (buffer, value) in buffers.iter().zip(&values) {
-                emit.store(*buffer, 0, &[warp], *value);
-            }
-        });
-        emit.barrier();
-        let place = emit.rem_by(lane, warps);
-        values = buffers.iter().map(|buffer| emit.load(*buffer, 0, &[place])).collect();
-        if self.looped && !self.alternating {
-            emit.barrier();
-        }
-        self.shuffled(emit, (combiner, in_order), values, warps)
-    }
-
-    /// Butterfly over `lanes` neighbours. Sums of two lanes are the same in either order, to the bit; what a user's combiner
-    /// makes need not be, so the lower lane's part comes first in both, where more than the first thread uses it. The same is
-    /// done where threads decide by positions, which are the same for all, so that it can be seen.
-    fn shuffled(
-        &self,
-        emit: &mut Emit<'_>,
-        (combiner, in_order): (Combiner, bool),
-        mut values: Vec<Value>,
-        lanes: i64,
-    ) -> Vec<Value> {
-        let mut mask = lanes / 2;
-        while mask > 0 {
-            let payload = Payload::Lanes(mask as u8);
-            let mut others: Vec<Value> = values
-                .iter()
-                .map(|value| emit.value(Opcode::ShuffleXor, payload.clone(), &[*value]))
-                .collect();
-            if in_order {
-                let is_lower = emit.is_lower(self.own, mask);
-                emit.in_order(is_lower, &mut values, &mut others);
-            }
-            values = emit.combine(combiner, &values, &others);
-            mask /= 2;
-        }
-        values
     }
 }
 
@@ -643,16 +479,8 @@ fn used_by_all(kernel: &Kernel, body: Block) -> EntitySet<Value> {
     used
 }
 
-fn shared_row(kernel: &mut Kernel, scalar: Scalar, extent: i64) -> Buffer {
-    kernel.buffers.push(BufferData {
-        name: "partial".to_string(),
-        kind: BufferKind::Shared,
-        element: ElementType::scalar(scalar),
-        extents: vec![Expr::Int(extent)],
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-    })
+fn is_private(kernel: &Kernel, data: &InstData) -> bool {
+    matches!(data.payload, Payload::Access { buffer, .. } if kernel.buffers[buffer].kind == BufferKind::Private)
 }
 
 /// Walks the shared axis of a loop, of accumulators to accumulators.
@@ -660,9 +488,9 @@ type Walk<'a> = dyn FnMut(&mut Team, &mut Emit<'_>, &ValueMap, &[Value]) -> Vec<
 
 /// What of a group takes place only where a condition holds.
 #[derive(Clone, Copy, Default)]
-struct Masked {
+pub(super) struct Masked {
     /// All of it, since it may lie behind the end.
-    reads: bool,
+    pub reads: bool,
     /// What it writes has a condition of its own.
-    writes: bool,
+    pub writes: bool,
 }

@@ -11,7 +11,6 @@
 //! not shared among blocks.
 
 use super::super::code::is_plain;
-use super::before;
 use crate::analysis::code;
 use crate::analysis::contraction::adds_nothing;
 use crate::ir::clone::{ValueMap, mapped};
@@ -20,6 +19,7 @@ use crate::ir::entities::{Axis, Block, Inst, Value};
 use crate::ir::kernel::{BlockData, Kernel, Payload, Regions, Short};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::Expr;
+use crate::passes::insert::before;
 
 /// What loops combine in one variable.
 struct Nest {

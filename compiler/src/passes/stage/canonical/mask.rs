@@ -1,13 +1,14 @@
 //! Conditions without which a term adds nothing.
 
 use super::super::pattern::LoopAxis;
-use super::{before, may_run, with_own};
+use super::{may_run, with_own};
 use crate::analysis::contraction::{common_mask, masked_by};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Regions};
 use crate::ir::op::{Combiner, Opcode};
+use crate::passes::insert::before;
 
 /// The terms without their conditions, which are added to the others, and are those of all of them; branches that a condition
 /// decides of become straight code. `None` where some of it may not be done everywhere.

@@ -25,7 +25,6 @@ use super::code::{copied_body, loop_body};
 use super::pattern::LoopAxis;
 use crate::analysis::contraction::{Contraction, Range, contractions};
 use crate::analysis::{Bounds, is_always_inside};
-use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Short};
 use crate::ir::op::{Effect, Opcode};
@@ -110,21 +109,6 @@ fn rewrite(kernel: &mut Kernel, launch: Launch, position: usize) -> Option<()> {
 /// The axes around a reduction, and its own.
 fn with_own(kernel: &Kernel, reduce: Inst, axes: &[LoopAxis]) -> Option<Vec<LoopAxis>> {
     Some([axes, &LoopAxis::of(kernel, reduce)?].concat())
-}
-
-/// Lets code be emitted in front of an instruction of a block.
-fn before<T>(
-    kernel: &mut Kernel,
-    block: Block,
-    inst: Inst,
-    code: impl FnOnce(&mut Emit<'_>) -> T,
-) -> Option<T> {
-    let at = kernel.blocks[block].insts.iter().position(|other| *other == inst)?;
-    let rest = kernel.blocks[block].insts.split_off(at);
-    let span = kernel.insts[inst].span;
-    let result = code(&mut Emit::new(kernel, block, span));
-    kernel.blocks[block].insts.extend(rest);
-    Some(result)
 }
 
 /// Whether an instruction may be executed where the source would not get to it: it is pure, or loads what is there whatever

@@ -1,11 +1,12 @@
 //! Reduced ranges that follow from indices: all that some index has, and masks.
 
 use super::super::pattern::LoopAxis;
-use super::{before, may_run, with_own};
+use super::{may_run, with_own};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
+use crate::passes::insert::before;
 
 /// The least value, and what all values stay below.
 type Hull = (Expr, Expr);

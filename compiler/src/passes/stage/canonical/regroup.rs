@@ -1,11 +1,11 @@
 //! One factor a side.
 
-use super::before;
 use crate::analysis::contraction::{Contraction, Moves, Side};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
+use crate::passes::insert::before;
 
 /// Whether a side of the product has several factors, or some stand outside of both.
 pub fn has_several(one: &Contraction) -> bool {

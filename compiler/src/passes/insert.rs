@@ -1,0 +1,46 @@
+//! Code that is put into a body that there is.
+
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::Kernel;
+use crate::source::Span;
+
+/// Lets code be emitted in front of an instruction of a block; `None` where it does not stand there.
+pub fn before<T>(
+    kernel: &mut Kernel,
+    block: Block,
+    inst: Inst,
+    code: impl FnOnce(&mut Emit<'_>) -> T,
+) -> Option<T> {
+    let at = kernel.blocks[block].insts.iter().position(|other| *other == inst)?;
+    let rest = kernel.blocks[block].insts.split_off(at);
+    let span = kernel.insts[inst].span;
+    let result = code(&mut Emit::new(kernel, block, span));
+    kernel.blocks[block].insts.extend(rest);
+    Some(result)
+}
+
+/// Lets what is computed from a parameter of a block, in front of all that is in it, stand for the parameter.
+pub fn stands_for(
+    kernel: &mut Kernel,
+    block: Block,
+    param: Value,
+    span: Span,
+    code: impl FnOnce(&mut Emit<'_>, Value) -> Value,
+) {
+    let rest = std::mem::take(&mut kernel.blocks[block].insts);
+    let value = code(&mut Emit::new(kernel, block, span), param);
+    if value != param {
+        let made = kernel.blocks[block].insts.clone();
+        kernel.replace_uses(param, value);
+        for inst in made {
+            for argument in &mut kernel.insts[inst].arguments {
+                if *argument == value {
+                    *argument = param;
+                }
+            }
+        }
+        kernel.values[value].name = kernel.values[param].name.take();
+    }
+    kernel.blocks[block].insts.extend(rest);
+}
