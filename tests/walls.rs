@@ -160,6 +160,7 @@ const PASSES: &[(&str, &[&str])] = &[
         "normal forms",
         &[
             "collapse",
+            "delinearize",
             "double_buffer",
             "fold",
             "fuse",
@@ -167,6 +168,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "hoist_checks",
             "hoist_reductions",
             "merge_axes",
+            "parallelize",
             "pin_windows",
             "sink_loads",
             "soa",

@@ -1,9 +1,12 @@
 //! Code that is put into a body that there is.
 
+use crate::analysis::{Atom, Polynomial};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
+use crate::manifest::Expr;
 use crate::source::Span;
+use cranelift_entity::EntityRef;
 
 /// Lets code be emitted in front of an instruction of a block; `None` where it does not stand there.
 pub fn before<T>(
@@ -43,4 +46,29 @@ pub fn stands_for(
         kernel.values[value].name = kernel.values[param].name.take();
     }
     kernel.blocks[block].insts.extend(rest);
+}
+
+/// Emits a polynomial; `None` where a number in it is too large.
+pub fn emitted(emit: &mut Emit<'_>, form: &Polynomial) -> Option<Value> {
+    let factors = form.terms().iter().map(|(_, factor)| i64::try_from(*factor).ok());
+    let factors: Vec<i64> = factors.collect::<Option<_>>()?;
+    let mut sum = emit.int(0);
+    for ((monomial, _), factor) in form.terms().iter().zip(factors) {
+        let mut product = emit.int(1);
+        for atom in monomial.atoms() {
+            let value = match atom {
+                Atom::Value(value) => *value,
+                Atom::Symbol(symbol) => emit.expression(&Expr::Symbol(symbol.index())),
+            };
+            product = emit.mul(product, value);
+        }
+        sum = match factor {
+            -1 => emit.sub(sum, product),
+            factor => {
+                let term = emit.mul_int(product, factor);
+                emit.add(sum, term)
+            }
+        };
+    }
+    Some(sum)
 }

@@ -3,6 +3,7 @@
 use super::collapse::Collapse;
 use super::cse::Cse;
 use super::dce::Dce;
+use super::delinearize::Delinearize;
 use super::double_buffer::DoubleBuffer;
 use super::fold::{Fold, Simplify};
 use super::fuse::{Fuse, Inline};
@@ -18,6 +19,7 @@ use super::merge_axes::MergeAxes;
 use super::moments::Moments;
 use super::narrow::Narrow;
 use super::normals::Normals;
+use super::parallelize::Parallelize;
 use super::pass::Pass;
 use super::peel::Peel;
 use super::per_thread::PerThread;
@@ -50,6 +52,10 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Fold), false),
         // Before `merge_axes` and `fuse_launches`, to which what has a temporary between is two.
         (Arc::new(Inline), false),
+        // Before all that counts parallel loops.
+        (Arc::new(Parallelize), false),
+        // Before `merge_axes`, which is for what all accesses agree on.
+        (Arc::new(Delinearize), false),
         // Before all that counts axes.
         (Arc::new(MergeAxes), false),
         // Before `fuse`, which computes what is left of arrays where they are read.

@@ -27,7 +27,7 @@ const ROOM: f64 = 8.0;
 
 /// How many times what is allowed fits into a value of which it says something: a mean over values that nobody can tell lies in a
 /// range of some hundredths, and so does that of a wrong constant.
-const NARROW: f64 = 1024.0;
+const NARROW: f64 = 128.0;
 
 /// Several lawful evaluations of one launch.
 #[derive(Debug, Default)]

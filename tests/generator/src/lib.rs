@@ -19,6 +19,7 @@ mod forms;
 mod kernel;
 mod kernel_level;
 mod locals;
+mod loops;
 mod own;
 mod own_patterns;
 mod patterns;
@@ -120,6 +121,11 @@ pub fn permutations() -> impl Strategy<Value = Program> {
 /// Kernels whose iterations walk an axis several times that is not that of neighbours; shrinks.
 pub fn columns() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| columns::generate(&choices))
+}
+
+/// Loops in order that are parallel or nearly so, digits of indices, and triangles of products.
+pub fn loops() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| loops::generate(&choices))
 }
 
 /// Sums in which indices decide by their remainders which terms count.

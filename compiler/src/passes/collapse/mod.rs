@@ -19,6 +19,8 @@
 //! Reductions of a reduction become one over all their axes as well: `sum(i: sum(j: x[i, j]))` is `sum(i, j: x[i, j])`.
 //! Their axes then stand in the order of memory (`order.rs`), so that `sum(j, i: x[i, j])` is the same.
 //!
+//! A loop around a product whose range depends on the outer index first becomes one over all that it may hold (`triangle.rs`).
+//!
 //! # Preconditions
 //!
 //! The inner loop is the last thing in the outer one and the only one with effects or regions; its bounds do
@@ -29,6 +31,7 @@
 //! the place along its own axes.
 
 mod order;
+mod triangle;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::contraction::contractions;
@@ -60,6 +63,7 @@ impl Pass for Collapse {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= triangle::into_rectangles(kernel, launch);
             changed |= nested(kernel, launch);
             let body = kernel.launches[launch].body;
             changed |= order::follow_memory(kernel, body);

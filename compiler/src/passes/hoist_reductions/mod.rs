@@ -51,6 +51,7 @@
 //! of the reduction's axis. All its accesses are inside their arrays even if the axes that it leaves are empty: their
 //! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
 
+mod branches;
 mod checks;
 mod columns;
 mod distribute;
@@ -131,6 +132,7 @@ fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         launch::split(kernel, launch, forall, &need);
         distributed = true;
     }
+    changed |= branches::move_out(kernel, launch);
     while let Some((forall, need)) = products::find(kernel, launch) {
         launch::split(kernel, launch, forall, &need);
         changed = true;

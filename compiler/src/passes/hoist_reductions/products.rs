@@ -61,7 +61,7 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
 }
 
 /// Whether a reduction adds up products of two factors, of which each is the same for all iterations along some axis around.
-fn is_product(kernel: &Kernel, one: &Contraction) -> bool {
+pub fn is_product(kernel: &Kernel, one: &Contraction) -> bool {
     kernel.insts[one.reduce].results.len() == 1
         && one.products().len() == 1
         && one.axes.iter().filter(|axis| axis.is_reduced).count() == 1

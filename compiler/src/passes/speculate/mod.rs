@@ -35,7 +35,8 @@ use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
-use inside::{Index, is_inside};
+pub(super) use inside::{Index, is_inside};
+pub(super) use products::{holds_product, is_narrow};
 
 pub struct Speculate;
 
@@ -90,7 +91,7 @@ fn within(
         around.truncate(outer);
         if opcode == Opcode::If
             && (may_be_flat(kernel, inst, around, written)
-                || products::holds_product(kernel, launch, inst, around, written))
+                || holds_product(kernel, launch, inst, around, written))
         {
             flatten(kernel, block, inst);
             changed = true;

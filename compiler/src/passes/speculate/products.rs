@@ -78,7 +78,7 @@ pub fn holds_product(
 }
 
 /// Whether the factors are of types that matrix instructions take.
-fn is_narrow(kernel: &Kernel, reduce: Inst) -> bool {
+pub fn is_narrow(kernel: &Kernel, reduce: Inst) -> bool {
     let terms = &kernel.blocks[kernel.insts[reduce].regions[0]].insts;
     let mut loads = terms.iter().filter_map(|inst| match kernel.insts[*inst].payload {
         Payload::Access { buffer, leaf } => Some(&kernel.buffers[buffer].element.leaves[leaf as usize]),

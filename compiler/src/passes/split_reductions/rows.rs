@@ -5,7 +5,7 @@ use super::length::{Length, length, same_range};
 use super::row_shapes::{GROUPS, Held, MIN_ROW, Rows, Shape, conditions, rows_of_block, shapes};
 use super::said::{Said, said};
 use super::streams::streams;
-use crate::analysis::{Affine, Answer, Conditions, Stride, accesses, ask, blocks_by_registers};
+use crate::analysis::{Affine, Answer, Conditions, SECTOR_BYTES, Stride, accesses, ask, blocks_by_registers};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
@@ -27,6 +27,9 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         return None;
     }
     let Length { extent, exact } = length(kernel, forall, &loops)?;
+    if loops.iter().all(|inst| is_of_a_sector(kernel, *inst)) {
+        return None;
+    }
     let outer = *kernel.blocks[body].params.last()?;
     let mut own = Cost::default();
     let mut shared = Cost::default();
@@ -87,6 +90,20 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         count,
         vector,
         said,
+    })
+}
+
+/// Whether all that a loop walks of an array lies within a sector: the thread that asks for one element has got all of them.
+fn is_of_a_sector(kernel: &Kernel, inst: Inst) -> bool {
+    let [(low, high)] = kernel.loop_bounds(inst)[..] else { return false };
+    let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high)) else { return false };
+    let index = row_index(kernel, inst);
+    let mut affine = Affine::new(kernel);
+    accesses(kernel, kernel.insts[inst].regions[0]).iter().all(|access| {
+        match affine.stride(access.inst, index) {
+            Stride::Bytes(stride) => i128::from(stride).abs() * (high - low) <= i128::from(SECTOR_BYTES),
+            _ => false,
+        }
     })
 }
 

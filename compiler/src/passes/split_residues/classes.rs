@@ -7,7 +7,7 @@ use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Constant;
 use crate::mutants::mutant;
-use crate::passes::insert::{before, stands_for};
+use crate::passes::insert::{before, emitted, stands_for};
 
 /// Leaves a launch the indices of a class: along each axis the first one, from the loop's first one on, and those a period
 /// apart.
@@ -54,7 +54,7 @@ fn every(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, (first, ste
         sizes.add_constant(-(-constant).div_euclid(step.into()))
     });
     let bounds = before(kernel, block, inst, |emit| {
-        let count = count.and_then(|count| quotients::emitted(emit, &count));
+        let count = count.and_then(|count| emitted(emit, &count));
         let count = count.unwrap_or_else(|| {
             let sum = emit.add_int(high, step - 1 - first);
             emit.div_by(sum, step)

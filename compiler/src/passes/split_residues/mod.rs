@@ -12,8 +12,8 @@
 //! convolutions with strides, gradients of strided ones and resampling are written where each result gathers its terms. Also
 //! called polyphase decomposition; index set splitting by residue classes.
 //!
-//! - `digits.rs`: loops of windows that were written as one. - `found.rs`: the conditions, and what solves them. - `classes.rs`: the launch for a class. - `quotients.rs`: divisions
-//!   that leave nothing over.
+//! - `found.rs`: the conditions, and what solves them. - `classes.rs`: the launch for a class. - `quotients.rs`: divisions that
+//!   leave nothing over.
 //!
 //! # Preconditions
 //!
@@ -27,7 +27,6 @@
 //! Of several such conditions on one axis of a reduction the first is solved; the others are asked as before.
 
 mod classes;
-mod digits;
 mod found;
 mod quotients;
 
@@ -37,6 +36,7 @@ use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases, Step};
 use found::Found;
+pub(super) use quotients::divided;
 
 /// The pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,11 +86,7 @@ impl Pass for SplitResidues {
 impl SplitResidues {
     /// Makes the launches of a launch's classes; `None` where it has none.
     fn split(&self, kernel: &mut Kernel, launch: Launch) -> Option<()> {
-        let found = match Found::in_launch(kernel, launch) {
-            Some(found) => found,
-            None if digits::take_apart(kernel, launch) => Found::in_launch(kernel, launch)?,
-            None => return None,
-        };
+        let found = Found::in_launch(kernel, launch)?;
         let classes = found.classes();
         let count = i64::try_from(classes.len()).ok()?;
         let results = kernel.symbolic_iterations(found.forall)?;

@@ -3,14 +3,12 @@
 use crate::algebra::Interval;
 use crate::analysis::{Affine, Atom, DIMENSION_LIMIT, Polynomial, Ranges};
 use crate::data::Scalar;
-use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
-use crate::manifest::{Expr, SymbolKind};
+use crate::manifest::SymbolKind;
 use crate::mutants::mutant;
-use crate::passes::insert::before;
-use cranelift_entity::EntityRef;
+use crate::passes::insert::{before, emitted};
 
 /// Numbers beyond which sums might not fit 64 bits.
 const LARGE: i128 = 1 << 62;
@@ -106,29 +104,4 @@ fn simpler(kernel: &Kernel, inst: Inst) -> Option<Polynomial> {
         || ranges.of(kernel, dividend).low >= 0;
     let rounds_down = mutant!("split_residues: quotients are rounded down", rounds_down, true);
     rounds_down.then_some(if is_remainder { rest } else { quotient })
-}
-
-/// Emits a polynomial; `None` where a number in it is too large.
-pub fn emitted(emit: &mut Emit<'_>, form: &Polynomial) -> Option<Value> {
-    let factors = form.terms().iter().map(|(_, factor)| i64::try_from(*factor).ok());
-    let factors: Vec<i64> = factors.collect::<Option<_>>()?;
-    let mut sum = emit.int(0);
-    for ((monomial, _), factor) in form.terms().iter().zip(factors) {
-        let mut product = emit.int(1);
-        for atom in monomial.atoms() {
-            let value = match atom {
-                Atom::Value(value) => *value,
-                Atom::Symbol(symbol) => emit.expression(&Expr::Symbol(symbol.index())),
-            };
-            product = emit.mul(product, value);
-        }
-        sum = match factor {
-            -1 => emit.sub(sum, product),
-            factor => {
-                let term = emit.mul_int(product, factor);
-                emit.add(sum, term)
-            }
-        };
-    }
-    Some(sum)
 }

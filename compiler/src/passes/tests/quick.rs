@@ -14,7 +14,8 @@ use crate::manifest::SymbolKind;
 use crate::passes::{Pipeline, PipelineError, PipelineOptions, SplitResidues, TargetFacts};
 use crate::source::SourceFile;
 use krn_generator::{
-    Program, columns, forms, idioms, locals, patterns, permutations, programs, spaces, strides, time_steps,
+    Program, columns, forms, idioms, locals, loops, patterns, permutations, programs, spaces, strides,
+    time_steps,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -22,7 +23,7 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 11] = [
+pub const SOURCES: [(&str, usize); 12] = [
     ("forms", 400),
     ("spaces", 120),
     ("locals", 80),
@@ -34,6 +35,7 @@ pub const SOURCES: [(&str, usize); 11] = [
     ("idioms", 200),
     ("steps", 40),
     ("strides", 120),
+    ("loops", 240),
 ];
 
 /// A kernel before all passes.
@@ -88,6 +90,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "idioms" => sampled(idioms(), count),
         "steps" => sampled(time_steps(), count),
         "strides" => sampled(strides(), count),
+        "loops" => sampled(loops(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }

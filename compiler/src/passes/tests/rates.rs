@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 /// Of how many kernels of the quick set a pass changes at least.
 const FLOORS: &[(&str, usize)] = &[
     ("fold", 200),
+    ("parallelize", 20),
+    ("delinearize", 40),
     ("merge_axes", 20),
     ("fuse_launches", 20),
     ("fuse", 30),
