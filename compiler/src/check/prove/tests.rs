@@ -355,9 +355,9 @@ fn digits_are_told_apart_and_cover() {
         ("b, 3, h, w", "h * w * 3", "t / w / h, t / w % h, t % w", ""),
         ("b, h, w", "h * w", "t / w, t % w", ""),
         ("b, w, h", "h * w", "t % w, t / w", ""),
-        ("b, w, h, c", "c * h * w", "t % w, t / w % h, t / (h * w)", ""),
-        ("b, w, h, c", "w * c * h", "t % w, t / w % h, t / (w * h)", ""),
-        ("b, h, c, w", "c * h * w", "t / w % h, t / w / h, t % w", ""),
+        ("b, w, h, c", "h * w * c", "t % w, t / w % h, t / (h * w)", ""),
+        ("b, w, h, c", "c * (h * w)", "t % w, t / w % h, t / (w * h)", ""),
+        ("b, h, c, w", "h * w * c", "t / w % h, t / w / h, t % w", ""),
         ("b, h, w, 4", "h * w * 4", "t / (w * 4), t / 4 % w, t % 4", ""),
         // Not all of the range, and more than it.
         ("b, w, h", "h * w - 1", "t % w, t / w", "W0401"),
@@ -365,14 +365,14 @@ fn digits_are_told_apart_and_cover() {
         ("b, 4, h, w", "h * w * 3", "t / (h * w), t / w % h, t % w", "W0401"),
         // Another radix.
         ("b, h, w", "h * w", "t / h, t % w", "E0403"),
-        ("b, w, h, c", "c * h * w", "t % w, t / h % h, t / (h * w)", "E0403"),
+        ("b, w, h, c", "h * w * c", "t % w, t / h % h, t / (h * w)", "E0403"),
         ("b, 3, h, w", "h * w * 3", "t / (h * w), t / w % (h - 1), t % w", "E0403"),
         ("b, 3, h, w", "h * w * 3", "t / (h * w), t / w % h, t % (w - 1)", "E0403"),
         ("b, 3, h, w", "h * w * 3", "t / (2 * h * w), t / w % h, t % w", "E0403"),
         // Digits that overlap, or leave one out.
         ("b, 3, h, w", "h * w * 3", "t / (h * w), t / h % h, t % w", "E0403"),
-        ("b, c, h, w", "c * h * w", "t / (h * w), t / w % h, 0", "E0403"),
-        ("b, c, w, w", "c * h * w", "t / (h * w), t % w, t % w", "E0403"),
+        ("b, c, h, w", "h * w * c", "t / (h * w), t / w % h, 0", "E0403"),
+        ("b, c, w, w", "h * w * c", "t / (h * w), t % w, t % w", "E0403"),
     ] {
         let text = format!(
             "kernel k(d: f32[h, w, c], e: f32[b]) -> y: f32[{extents}] {{ forall s in b, t in {count} {{ y[s, {digits}] = 1.0 }} }}"
