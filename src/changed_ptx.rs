@@ -2,22 +2,28 @@
 
 use crate::exit::{Failure, INPUT, Result};
 use crate::files;
-use krn_compiler::{CompiledModule, TARGETS, capability, ptx};
+use krn_compiler::{CompiledModule, TARGETS, ptx};
 use std::path::Path;
 
 /// Puts the PTX of `path` in the place of the compiler's, whose manifest it is launched by. Refused where it cannot be read,
-/// is for an unknown target, lacks an entry, or has one with other parameters.
+/// is for an unknown target or of a version without it, lacks an entry, or has one with other parameters.
 pub fn replace(compiled: &mut CompiledModule, path: &Path) -> Result<()> {
     let refuse = |message: String| Failure::new(INPUT, format!("{}: {message}", path.display()));
     let text = String::from_utf8(files::read_source(path)?)
         .map_err(|_| refuse("it is not UTF-8 text".to_string()))?;
     let module =
         ptx::parse(&text).map_err(|error| Failure::new(INPUT, format!("{}:{error}", path.display())))?;
-    if capability(&module.target).is_none() {
+    let Some(target) = ptx::Target::find(&module.target) else {
         let known = TARGETS.join(", ");
         return Err(refuse(format!(
             "its `.target {}` is none that Krn knows; known are {known}",
             module.target
+        )));
+    };
+    if module.version < target.version {
+        return Err(refuse(format!(
+            "`.target {target}` needs `.version {}`, and it says {}",
+            target.version, module.version
         )));
     }
     for entry in &compiled.module.entries {

@@ -39,9 +39,10 @@ impl Failure {
         Self { code, message: String::new() }
     }
 
-    /// The same about something that the message does not name.
+    /// The same about something, which the message may begin with.
     pub fn about(self, subject: impl Display) -> Self {
-        match self.message.is_empty() {
+        let subject = subject.to_string();
+        match self.message.is_empty() || self.message.starts_with(&subject) {
             true => self,
             false => Self { message: format!("{subject}: {}", self.message), ..self },
         }

@@ -90,14 +90,14 @@ fn read_at_most(path: &Path, limit: Option<u64>) -> Result<Vec<u8>> {
             file.take(limit.map_or(u64::MAX, |limit| limit + 1)).read_to_end(&mut bytes).map_err(cannot)?;
         } else {
             let message = format!("{name} has {} bytes; a source may have 2^30", data.len());
-            return Err(Failure::new(INPUT, message));
+            return Err(Failure::new(FILE, message));
         }
         limit
     };
     if limit.is_some_and(|limit| bytes.len() as u64 > limit) {
         let message =
             format!("{name} has more than 2^28 bytes, and may have no end: give a file that has one");
-        return Err(Failure::new(INPUT, message));
+        return Err(Failure::new(FILE, message));
     }
     Ok(bytes)
 }

@@ -1,4 +1,4 @@
-//! A progress bar on work that takes longer than a second, on terminals only.
+//! A progress bar on work that takes longer than a second, on terminals; elsewhere a line where something does not end.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// What is shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Off terminals, what goes on is told where it has gone on for so long, and then twice as long, and so on.
+const LONG: Duration = Duration::from_secs(10);
 const REDRAWN: Duration = Duration::from_millis(100);
 /// Positions of a full bar.
 const FULL: u64 = 1000;
@@ -27,16 +29,14 @@ pub struct Progress {
 impl Progress {
     /// Of work that is asked how far it has come.
     pub fn watching(state: impl Fn() -> State + Send + 'static) -> Self {
-        let mut progress = Self { bar: hidden_bar(), stop: None, drawing: None };
-        if std::io::stderr().is_terminal() {
-            let (stop, stopped) = channel();
-            let bar = progress.bar.clone();
-            progress.stop = Some(stop);
-            progress.drawing = Some(std::thread::spawn(move || {
-                draw(&bar, &stopped, PATIENCE, ProgressDrawTarget::stderr, state);
-            }));
-        }
-        progress
+        let bar = hidden_bar();
+        let (stop, stopped) = channel();
+        let shown = bar.clone();
+        let drawing = std::thread::spawn(move || match std::io::stderr().is_terminal() {
+            true => draw(&shown, &stopped, PATIENCE, ProgressDrawTarget::stderr, state),
+            false => tell(&stopped, LONG, |line| eprintln!("{line}"), state),
+        });
+        Self { bar, stop: Some(stop), drawing: Some(drawing) }
     }
 
     /// Prints something where the bar is not in the way.
@@ -71,6 +71,26 @@ fn draw(
         bar.set_position((share.clamp(0.0, 1.0) * FULL as f64) as u64);
         if !more(REDRAWN) {
             return;
+        }
+    }
+}
+
+/// Says what goes on where that stays the same for long.
+fn tell(stopped: &Receiver<()>, patience: Duration, mut say: impl FnMut(String), state: impl Fn() -> State) {
+    let (mut wait, mut waited) = (patience, Duration::ZERO);
+    loop {
+        let (before, _) = state();
+        if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        let (now, share) = state();
+        if now == before {
+            waited += wait;
+            wait *= 2;
+            let percent = share.clamp(0.0, 1.0) * 100.0;
+            say(format!("still {now}, {} s by now, {percent:.0}% done; Ctrl-C ends it", waited.as_secs()));
+        } else {
+            (wait, waited) = (patience, Duration::ZERO);
         }
     }
 }
@@ -116,6 +136,7 @@ impl Counted {
 mod tests {
     use super::*;
     use indicatif::TermLike;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Keeps what is written to it.
     #[derive(Clone, Debug, Default)]
@@ -167,6 +188,33 @@ mod tests {
         drop(stop);
         drawing.join().expect("it draws");
         recorder.0.lock().expect("nobody else has it").clone()
+    }
+
+    #[test]
+    fn what_does_not_end_is_told_off_terminals() {
+        let (stop, stopped) = channel();
+        let mut stop = Some(stop);
+        let mut told = Vec::new();
+        let say = |line| {
+            told.push(line);
+            if told.len() == 2 {
+                stop.take();
+            }
+        };
+        tell(&stopped, Duration::from_millis(1), say, || ("running k, launch 1".to_string(), 0.0));
+        assert_eq!(told, ["still running k, launch 1, 0 s by now, 0% done; Ctrl-C ends it"; 2]);
+        // What goes on is told of by what it brings.
+        let count = AtomicU64::new(0);
+        let (stop, stopped) = channel();
+        let stop = Mutex::new(Some(stop));
+        let state = || {
+            let count = count.fetch_add(1, Ordering::Relaxed);
+            if count > 8 {
+                stop.lock().expect("nobody else has it").take();
+            }
+            (format!("testing {count}"), 0.5)
+        };
+        tell(&stopped, Duration::from_millis(1), |line| panic!("{line}"), state);
     }
 
     #[test]

@@ -70,8 +70,10 @@ fn sizes_that_cannot_be_are_refused() {
         .expect("written");
     let file = file.display().to_string();
     let (_, err) = run(&["build", &file, "-D", "n=6"], 1);
-    assert!(err.contains("E0410") && err.contains("n % 4 == 0"), "{err}");
-    run(&["build", &file, "-D", "n=8"], 0);
+    assert!(err.contains("E0410") && err.contains("`n % 4 == 0` can never hold with n = 6"), "{err}");
+    assert!(err.contains("n = 6 is fixed here (by `-D`)"), "{err}");
+    let (out, _) = run(&["build", &file, "-D", "n=8"], 0);
+    assert!(out.contains("// k: representative sizes n = 8\n"), "{out}");
 }
 
 #[test]
@@ -133,6 +135,9 @@ fn ptx_changed_by_hand_runs_in_the_place_of_the_compilers() {
         err.contains("target.ptx: its `.target sm_1000` is none that Krn knows; known are sm_75"),
         "{err}"
     );
+    let version = good.lines().find(|line| line.starts_with(".version")).expect("a version");
+    let (_, err) = with(&write("old.ptx", &good.replace(version, ".version 4.2")), 1);
+    assert!(err.contains("old.ptx: `.target sm_90` needs `.version 7.8`, and it says 4.2"), "{err}");
     let (_, err) = with("examples", 5);
     assert!(err.contains("cannot read"), "{err}");
 }

@@ -30,7 +30,8 @@ fn a_regression_fails_and_is_accepted_with_a_reason() {
     let (out, _) = run(folder, &["k.krn", "--costs"], 3);
     assert!(out.contains("WORSE   scale\n  for m = 2048, n = 2048 for sm_90\n  predicted time "), "{out}");
     assert!(out.contains("  4 elements a thread, ") && !out.contains("total"), "{out}");
-    run(folder, &["k.krn", "--costs", "--kernel", "total"], 0);
+    let (out, _) = run(folder, &["k.krn", "--costs", "--kernel", "total"], 0);
+    assert_eq!(out, "1 line, 0 differ from the table\n");
     // What is not asked for stays as it was kept.
     run(folder, &["k.krn", "--costs", "--accept", "--kernel", "total"], 0);
     assert_eq!(read(), kept);

@@ -94,6 +94,8 @@ fn what_is_said_of_several_kernels_goes_to_those_that_have_it() {
     assert!(err.contains("no kernel of the file has a dimension `q`"), "{err}");
     let (_, err) = run(&["run", "examples/argmax.krn", "--set", "q=3"], 2);
     assert!(err.contains("no kernel of the file has a scalar parameter `q`"), "{err}");
+    let (_, err) = run(&["run", sum, "--in", "q=ones"], 2);
+    assert!(err.contains("no kernel of the file has an input `q`"), "{err}");
     let (_, err) = run(&["run", "examples/transpose.krn", "--out", "b=b.npy"], 2);
     assert!(err.contains("pick one of them by --kernel"), "{err}");
 }

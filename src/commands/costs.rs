@@ -2,6 +2,7 @@
 
 use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, FILE, Failure, INPUT, MISMATCH, Result, USAGE};
+use crate::numbers::counted;
 use crate::{files, messages};
 use krn_runtime::profile::{Change, CostError, Costs, Verdict, costs};
 use std::path::Path;
@@ -40,7 +41,8 @@ pub fn run(options: &TestOptions) -> Result<()> {
         return Ok(());
     }
     let Sums { lines, failed } = sums;
-    files::print(&format!("{lines} lines, {failed} differ from the table\n"))?;
+    let differ = if failed == 1 { "differs" } else { "differ" };
+    files::print(&format!("{}, {failed} {differ} from the table\n", counted(lines, "line")))?;
     if failed > 0 { Err(Failure::silent(MISMATCH)) } else { Ok(()) }
 }
 
@@ -61,16 +63,16 @@ fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
     })
 }
 
-/// Holds costs against a table, or writes it. `counted` says of which kernels all lines are among those found.
+/// Holds costs against a table, or writes it. `complete` says of which kernels all lines are among those found.
 fn judge(
     table: &Path,
     found: Costs,
-    counted: &dyn Fn(&str) -> bool,
+    complete: &dyn Fn(&str) -> bool,
     options: &TestOptions,
     sums: &mut Sums,
 ) -> Result<()> {
     let asked = |name: &str| options.kernel.as_ref().is_none_or(|text| name.contains(text.as_str()));
-    let concerned = |name: &str| counted(name) && asked(name);
+    let concerned = |name: &str| complete(name) && asked(name);
     let before = if table.exists() {
         let text = String::from_utf8_lossy(&files::read_own(table)?).into_owned();
         Costs::parse(&text).map_err(|error| Failure::new(FILE, format!("{}: {error}", table.display())))?
@@ -91,7 +93,7 @@ fn judge(
         all.0.extend(rest);
         all.0.sort_by(|one, other| one.kernel.cmp(&other.kernel));
         files::Target::new(table)?.write(format!("{HEAD}{all}").as_bytes())?;
-        return files::print(&format!("written {} ({count} lines)\n", table.display()));
+        return files::print(&format!("written {} ({})\n", table.display(), counted(count, "line")));
     }
     let changes = found.against(&before);
     sums.failed += changes.iter().filter(|change| change.verdict.fails()).count();
@@ -102,8 +104,9 @@ fn judge(
     if changed && !options.verbose {
         let count = changes.iter().filter(|change| change.verdict == Verdict::Changed).count();
         files::print(&format!(
-            "{}: {count} lines changed and cost no more; -v shows them\n",
-            table.display()
+            "{}: {} changed and cost no more; -v shows them\n",
+            table.display(),
+            counted(count, "line")
         ))?;
     }
     Ok(())

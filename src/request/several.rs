@@ -23,10 +23,10 @@ pub fn shares(
     if kernels.len() == 1 {
         return Ok(vec![Share { kernel: options.clone(), outputs: outputs.to_vec() }]);
     }
-    known("-D", "dimension", &options.dims, kernels, has_dim)?;
-    known("--set", "scalar parameter", &options.set, kernels, has_value)?;
-    known("--in", "input", &options.inputs, kernels, has_input)?;
-    known("--out", "output", outputs, kernels, has_output)?;
+    known("-D", "a dimension", &options.dims, kernels, has_dim)?;
+    known("--set", "a scalar parameter", &options.set, kernels, has_value)?;
+    known("--in", "an input", &options.inputs, kernels, has_input)?;
+    known("--out", "an output", outputs, kernels, has_output)?;
     for text in outputs {
         let owners: Vec<String> = kernels
             .iter()
@@ -67,7 +67,7 @@ fn known(
     let nobodys = texts.iter().find(|text| !kernels.iter().any(|kernel| has(kernel, name_of(text))));
     match nobodys {
         Some(text) => {
-            let message = format!("{option} {text}: no kernel of the file has a {what} `{}`", name_of(text));
+            let message = format!("{option} {text}: no kernel of the file has {what} `{}`", name_of(text));
             Err(Failure::new(USAGE, message))
         }
         None => Ok(()),

@@ -83,10 +83,21 @@ impl Request {
         default: &dyn Fn(usize, usize) -> i64,
     ) -> Result<(Sizes, Work)> {
         let given = Given { dims: dims.clone(), params: self.params.clone(), default };
-        halved(steps, |halvings| {
-            let sizes = given.sizes(manifest, seed, halvings).map_err(|error| Failure::new(USAGE, error))?;
-            let work = work_of(program, kernel, &sizes)?;
-            Ok((sizes, work))
+        // What is said of the largest ones.
+        let mut refused = None;
+        let found = halved(steps, |halvings| match given.sizes(manifest, seed, halvings) {
+            Ok(sizes) => {
+                let work = work_of(program, kernel, &sizes)?;
+                Ok(Some((sizes, work)))
+            }
+            Err(error @ SizeError::Unsatisfied { .. }) => {
+                refused.get_or_insert(error);
+                Ok(None)
+            }
+            Err(error) => Err(Failure::new(USAGE, error)),
+        })?;
+        found.ok_or_else(|| {
+            Failure::new(USAGE, refused.map_or("no sizes found".to_string(), |error| error.to_string()))
         })
     }
 
@@ -159,13 +170,13 @@ impl Request {
                 match given.sizes(manifest, seed, halvings) {
                     Ok(sizes) => {
                         let work = work_of(program, kernel, &sizes)?;
-                        Ok((Some(sizes), work))
+                        Ok(Some((sizes, work)))
                     }
-                    // It does not go with what the command line gives.
-                    Err(_) => Ok((None, Work { bytes: 0, flops: None, steps: 0 })),
+                    // It does not go with what the command line gives, or smaller sizes do.
+                    Err(_) => Ok(None),
                 }
             })?;
-            let (Some(sizes), Work { steps, .. }) = found else { continue };
+            let Some((sizes, Work { steps, .. })) = found else { continue };
             let better = best.as_ref().is_none_or(|(_, known)| match (steps <= STEPS, *known <= STEPS) {
                 (true, true) => steps >= *known,
                 (false, false) => steps < *known,
@@ -179,17 +190,22 @@ impl Request {
     }
 }
 
-/// The first choice that takes at most so many steps; the smallest one where none does.
-fn halved<T>(steps: u128, mut choose: impl FnMut(u32) -> Result<(T, Work)>) -> Result<(T, Work)> {
-    let mut halvings = 0;
-    loop {
-        let (sizes, work) = choose(halvings)?;
+/// The first choice that takes at most so many steps; the smallest one where none does; `None` where none is found.
+fn halved<T>(
+    steps: u128,
+    mut choose: impl FnMut(u32) -> Result<Option<(T, Work)>>,
+) -> Result<Option<(T, Work)>> {
+    let mut smallest = None;
+    for halvings in 0..=HALVINGS {
+        let Some((sizes, work)) = choose(halvings)? else { continue };
         // What the user fixed is not changed: smaller defaults may not help.
-        if work.steps <= steps || halvings == HALVINGS {
-            return Ok((sizes, work));
+        let fits = work.steps <= steps;
+        smallest = Some((sizes, work));
+        if fits {
+            break;
         }
-        halvings += 1;
     }
+    Ok(smallest)
 }
 
 impl Given<'_> {

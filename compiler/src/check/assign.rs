@@ -4,6 +4,7 @@ use super::elaborator::{Elaborator, axis, narrow_scalar, root_name};
 use super::expressions::access::{Place, Root};
 use super::items::Global;
 use super::occurrences::{Node, declaration, for_each_child};
+use super::ranges::BoundBy;
 use super::scope::{Binding, Entry};
 use super::spell::{assignment, axes, spell};
 use super::typed::{
@@ -131,7 +132,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     "changed here",
                 )
                 .label(entry.span, "declared outside")
-                .help("use a reduction such as `sum(i: …)`, or combine into a result: `total += …`"),
+                .help(instead(op, &spell(target))),
             );
         }
         let Some(place) = self.place(target) else {
@@ -274,7 +275,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let names = self.names_bound_by(target);
         let open = names.iter().filter(|(_, range)| range.is_none());
         let plain: Vec<&str> = open.map(|(name, _)| name.name.as_str()).collect();
-        let found = self.occurrences(&plain, &[Node::Expr(target), Node::Expr(value)]);
+        let nodes = [Node::Expr(target), Node::Expr(value)];
+        let found = self.occurrences(&plain, &nodes);
         let region = self.enter();
         let mut axes = Some(Vec::with_capacity(names.len()));
         let mut next_open = 0;
@@ -283,7 +285,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 Some(range) => self.explicit_range(range, false),
                 None => {
                     next_open += 1;
-                    self.inferred_range(name, next_open - 1, &found)
+                    self.inferred_range(name, next_open - 1, &found, (BoundBy::Left(target), &nodes))
                 }
             };
             match bounds {
@@ -505,6 +507,28 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 }
 
 /// All subscripts of a place, outermost array first.
+/// What to write where iterations in no order would change a variable.
+fn instead(op: AssignOp, target: &str) -> String {
+    let word = match op {
+        AssignOp::Add | AssignOp::Sub => "sum",
+        AssignOp::Mul => "prod",
+        AssignOp::Min => "min",
+        AssignOp::Max => "max",
+        AssignOp::And => "and",
+        AssignOp::Or => "or",
+        AssignOp::Xor => "xor",
+        AssignOp::Set | AssignOp::Div | AssignOp::Rem | AssignOp::Shl | AssignOp::Shr => {
+            return format!(
+                "let `for` make the iterations, which runs them in order, or give each a `{target}` of its own"
+            );
+        }
+    };
+    format!(
+        "reduce instead: `let {target} = {word}(i: …)`; or let `for` make the iterations, which runs them in order; or \
+         make `{target}` a result of the kernel, which iterations may combine into"
+    )
+}
+
 fn left_subscripts(target: &ast::Expr) -> Vec<&ast::Expr> {
     let mut groups = Vec::new();
     let mut place = target;

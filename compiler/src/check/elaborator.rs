@@ -16,7 +16,7 @@ use crate::data::Scalar;
 use crate::diagnostic::{Diagnostic, Severity, codes};
 use crate::source::Span;
 use crate::syntax::ast::{self, Ident};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is being elaborated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +56,8 @@ pub(super) struct Elaborator<'c, 'a> {
     pub size: u64,
     /// Index names whose range was not inferred, without a report of why.
     pub unexplained: Vec<(String, Span)>,
+    /// Names in shapes and facts that are no dimensions, as has been reported.
+    unbound: FxHashSet<String>,
     /// Kernel-level `let` names whose value the host can compute, with that value unless it is too long.
     pub host_values: FxHashMap<LocalId, Option<Expr>>,
     /// Kernel-level `for` names, which the host knows when it launches.
@@ -99,6 +101,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             deepest: 0,
             size: 0,
             unexplained: Vec::new(),
+            unbound: FxHashSet::default(),
             host_values: FxHashMap::default(),
             host_indices: Vec::new(),
             literals: Literals::default(),
@@ -312,6 +315,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if self.checker.may_be_unread(&name.name) {
             return self.poisoned();
         }
+        if self.unbound.contains(&name.name) {
+            // That is told where it stands in a shape.
+            return self.poisoned();
+        }
         if self.home == Home::Shape {
             return self.unbound_dimension(name);
         }
@@ -346,6 +353,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// In a shape or a fact an unknown name was meant as a dimension.
     fn unbound_dimension<T>(&mut self, name: &Ident) -> Option<T> {
+        self.unbound.insert(name.name.clone());
         let known = self.scope.visible();
         self.refuse(
             Diagnostic::error(
@@ -359,7 +367,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 known,
                 format!(
                     "a dimension stands in the shape of some parameter, by itself or as a multiple plus a constant: \
-                     `x: f32[{0}]`, `x: f32[32 * {0}]`, `x: f32[{0} + 1]`",
+                     `x: f32[{0}]`, `x: f32[32 * {0}]`, `x: f32[{0} + 1]`; or it is an integer parameter, `{0}: i64`",
                     name.name
                 ),
             ),

@@ -50,6 +50,18 @@ pub(super) fn declaration(file: &File, name: Span) -> Option<(Span, Option<&[Axi
     None
 }
 
+/// Whether a name stands in an expression.
+fn mentions(expr: &Expr, name: &str) -> bool {
+    let mut stack = vec![Node::Expr(expr)];
+    while let Some(node) = stack.pop() {
+        if matches!(node, Node::Expr(Expr { kind: ExprKind::Name(known), .. }) if known.name == name) {
+            return true;
+        }
+        for_each_child(node, &mut |child| stack.push(child));
+    }
+    false
+}
+
 fn range_children<'a>(range: &'a Range, visit: &mut dyn FnMut(Node<'a>)) {
     if let Some(low) = &range.low {
         visit(Node::Expr(low));
@@ -208,6 +220,24 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             stack[start..].reverse();
         }
         found
+    }
+
+    /// The first access that a name has a part in, of an unguarded subscript that is more than the name, and the extent
+    /// of that axis.
+    pub fn within_subscripts(&self, name: &str, nodes: &[Node<'a>]) -> Option<(String, Option<TypedExpr>)> {
+        let mut stack: Vec<Node<'a>> = nodes.iter().rev().copied().collect();
+        while let Some(node) = stack.pop() {
+            if let Node::Expr(expr) = node
+                && let ExprKind::Index { base, subscripts } = &expr.kind
+                && let Some(axis) = subscripts.iter().position(|subscript| mentions(subscript, name))
+            {
+                return Some((super::spell::spell(expr), self.extent_of(base, axis)));
+            }
+            let start = stack.len();
+            for_each_child(node, &mut |child| stack.push(child));
+            stack[start..].reverse();
+        }
+        None
     }
 
     fn bare_subscripts(

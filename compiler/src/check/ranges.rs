@@ -4,10 +4,20 @@ use super::elaborator::{Elaborator, axis, int64};
 use super::evaluate::evaluate;
 use super::occurrences::{Node, Occurrence};
 use super::polynomial::{difference, same_value};
+use super::spell::spell_ranged;
 use super::typed::{Axis, BinaryOp, Expr, ExprKind, IndexId, Type};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::Span;
-use crate::syntax::ast::{AxisDecl, Ident, Range};
+use crate::syntax::ast::{self, AxisDecl, Ident, Range};
+
+/// Where a name is bound that has no range of its own.
+#[derive(Clone, Copy)]
+pub(super) enum BoundBy<'e> {
+    /// On the left side of an assignment, which is this.
+    Left(&'e ast::Expr),
+    /// By a `forall`, a reduction or a local array.
+    Axes,
+}
 
 /// An inferred (or written) range; the second of each pair is exclusive.
 pub(super) struct Bounds {
@@ -38,7 +48,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                         sound = false;
                         continue;
                     }
-                    self.inferred_range(&decl.name, next_open - 1, &found)
+                    self.inferred_range(&decl.name, next_open - 1, &found, (BoundBy::Axes, nodes))
                 }
             };
             match bounds {
@@ -119,11 +129,18 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// From the bare occurrences of the name at `position` in the list that was searched for. `None`: reported,
     /// or it depends on something that is reported elsewhere.
-    pub fn inferred_range(&mut self, name: &Ident, position: usize, found: &[Occurrence]) -> Option<Bounds> {
+    pub fn inferred_range(
+        &mut self,
+        name: &Ident,
+        position: usize,
+        found: &[Occurrence],
+        (place, nodes): (BoundBy<'_>, &[Node<'a>]),
+    ) -> Option<Bounds> {
         let all = found.iter().filter(|occurrence| occurrence.name == position);
         let plain: Vec<&Occurrence> = all.clone().filter(|occurrence| !occurrence.guarded).collect();
         let used = if plain.is_empty() { all.collect() } else { plain };
         if used.is_empty() {
+            let help = self.range_for(name, nodes);
             self.report(
                 Diagnostic::error(
                     codes::E0303,
@@ -131,7 +148,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     format!("the range of `{}` cannot be inferred", name.name),
                     "it never stands bare as a subscript",
                 )
-                .help(format!("give its range: `{} in 0..n`", name.name)),
+                .help(help),
             );
             return None;
         }
@@ -143,7 +160,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         };
         for (other, other_extent) in rest {
             if !same_value(extent, other_extent, &self.equalities) {
-                self.report_disagreement(name, first, extent, other, other_extent);
+                self.report_disagreement(name, place, (first, extent), (other, other_extent));
                 return None;
             }
         }
@@ -157,6 +174,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if !self.failed || self.checker.has_errors() {
             return;
         }
+        let extent = self.some_extent();
         for (name, span) in std::mem::take(&mut self.unexplained) {
             self.report(
                 Diagnostic::error(
@@ -165,18 +183,34 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     format!("the range of `{name}` cannot be inferred"),
                     "what it subscripts is not known out here",
                 )
-                .help(format!("give its range: `{name} in 0..n`")),
+                .help(format!("give its range: `{name} in {extent}`")),
             );
         }
+    }
+
+    /// What range to give a name that never stands bare: that of the axis that it says something about.
+    fn range_for(&self, name: &Ident, nodes: &[Node<'a>]) -> String {
+        let name = &name.name;
+        match self.within_subscripts(name, nodes) {
+            Some((access, Some(extent))) => format!(
+                "give its range: `{name} in {}`; where `{access}` would be outside, `{access} else 0.0` has a value",
+                self.describe(&extent)
+            ),
+            _ => format!("give its range: `{name} in {}`", self.some_extent()),
+        }
+    }
+
+    /// The first dimension, for examples; a number where there is none.
+    fn some_extent(&self) -> String {
+        self.kernel.dims.values().next().map_or("10".to_string(), |dim| dim.name.clone())
     }
 
     fn report_disagreement(
         &mut self,
         name: &Ident,
-        first: &Occurrence,
-        first_extent: &Expr,
-        other: &Occurrence,
-        other_extent: &Expr,
+        place: BoundBy<'_>,
+        (first, first_extent): (&Occurrence, &Expr),
+        (other, other_extent): (&Occurrence, &Expr),
     ) {
         let one = self.describe(first_extent);
         let two = self.describe(other_extent);
@@ -188,10 +222,21 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 format!("axis {} of `{}` has extent `{two}`", other.axis, other.array),
             )
             .label(first.span, format!("axis {} of `{}` has extent `{one}`", first.axis, first.array))
-            .help(if difference(first_extent, other_extent).is_some_and(|d| d.as_constant().is_some()) {
-                format!("give its range: `forall {} in 0..{one} {{ … }}`, or in a reduction `{0} in 0..{one}`", name.name)
-            } else {
-                format!("give its range: `{} in 0..{one}`, or state `where {one} == {two}` if they are equal", name.name)
+            .help(match place {
+                // They may be equal.
+                _ if difference(first_extent, other_extent).is_none_or(|d| d.as_constant().is_none()) => {
+                    format!(
+                        "give its range: `{} in 0..{one}`, or state `where {one} == {two}` if they are equal",
+                        name.name
+                    )
+                }
+                BoundBy::Left(target) => {
+                    format!(
+                        "give its range on the left side: `{} = …`",
+                        spell_ranged(target, &name.name, &one)
+                    )
+                }
+                BoundBy::Axes => format!("give its range where it is bound: `{} in {one}`", name.name),
             }),
         );
     }
@@ -230,7 +275,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
     }
 
-    fn describe_operand(&self, expr: &Expr) -> String {
+    pub fn describe_operand(&self, expr: &Expr) -> String {
         match &expr.kind {
             ExprKind::Binary { .. } => format!("({})", self.describe(expr)),
             _ => self.describe(expr),

@@ -18,6 +18,22 @@ pub(super) fn spell_operand(expr: &Expr) -> String {
     out
 }
 
+/// As [`spell`] of a subscripted place, with a range for the subscript that is this name: `y[r in rows, i]`.
+pub(super) fn spell_ranged(target: &Expr, name: &str, range: &str) -> String {
+    match &target.kind {
+        ExprKind::Index { base, subscripts } => {
+            let subscript = |subscript: &Expr| match &subscript.kind {
+                ExprKind::Name(known) if known.name == name => format!("{name} in {range}"),
+                _ => spell(subscript),
+            };
+            let subscripts: Vec<String> = subscripts.iter().map(subscript).collect();
+            format!("{}[{}]", spell_ranged(base, name, range), subscripts.join(", "))
+        }
+        ExprKind::Field { base, field } => format!("{}.{}", spell_ranged(base, name, range), field.name),
+        _ => spell(target),
+    }
+}
+
 /// Index names, with the ranges that are written: `i in 0..n, j`.
 pub(super) fn axes(axes: &[AxisDecl]) -> String {
     let mut out = String::new();

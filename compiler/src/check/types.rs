@@ -50,6 +50,12 @@ pub(super) fn is_numeric(program: &Program, ty: &Type) -> bool {
     }
 }
 
+/// What such floats are called: `f8`, `fp8_e4m3`, `float8_e5m2`, `e4m3`.
+fn is_float_of_8_bits(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["f8", "fp8", "float8", "e4m3", "e5m2"].iter().any(|known| name.starts_with(known))
+}
+
 impl<'a> Checker<'a> {
     /// The scalar or struct of this name; reports an unknown one.
     pub fn named_type(&mut self, ident: &Ident) -> Option<Type> {
@@ -77,19 +83,23 @@ impl<'a> Checker<'a> {
             None => {
                 let mut names: Vec<&str> = Scalar::ALL.iter().map(|scalar| scalar.name()).collect();
                 names.extend(self.global_names(|global| matches!(global, Global::Struct(_))));
-                self.report(
-                    Diagnostic::error(
-                        codes::E0102,
-                        ident.span,
-                        format!("there is no type `{}`", ident.name),
-                        "not a known type",
-                    )
-                    .nearest_or(
+                let unknown = Diagnostic::error(
+                    codes::E0102,
+                    ident.span,
+                    format!("there is no type `{}`", ident.name),
+                    "not a known type",
+                );
+                self.report(match is_float_of_8_bits(&ident.name) {
+                    true => unknown.help(
+                        "there are no floats of 8 bits: take the bytes as `u8`, and decode them in a `fn`, by shifts \
+                         and `from_bits`",
+                    ),
+                    false => unknown.nearest_or(
                         &ident.name,
                         names,
                         "the scalar types are bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32 and f64",
                     ),
-                );
+                });
                 None
             }
         }

@@ -86,8 +86,8 @@ fn recompiled(
     let options = CompileOptions { only: Some(name.to_string()), ..options.clone() };
     let passes = PipelineOptions { verify: false, ..PipelineOptions::default() };
     let mut ir = lowered(source, &program, &options).ok()?;
-    let usual = Variants::For(SymbolValues::new());
-    ir.kernels = ir.kernels.iter().flat_map(|kernel| specialized(kernel, &usual)).collect();
+    let options = CompileOptions { variants: Variants::For(SymbolValues::new()), ..options };
+    ir.kernels = ir.kernels.iter().flat_map(|kernel| specialized(kernel, &options)).collect();
     for kernel in &mut ir.kernels {
         pipeline.run(kernel, &passes, &mut |_| {}).ok()?;
     }

@@ -5,7 +5,7 @@ use super::levels;
 use super::options::CompileOptions;
 use crate::check::{self, Sizes, typed::Program};
 use crate::diagnostic::levels::{Levels, apply};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::ir;
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::lower;
@@ -43,10 +43,24 @@ pub(super) fn check_parsed(
     let line = |diagnostic: &Diagnostic| source.line_column(diagnostic.primary.span.start).0;
     let broken: BTreeSet<usize> = diagnostics.iter().map(line).map(|line| line as usize).collect();
     found.retain(|diagnostic| !broken.contains(&(line(diagnostic) as usize)));
-    diagnostics.extend(found);
+    for diagnostic in found.iter() {
+        diagnostics.push(at_given_sizes(diagnostic.clone(), sizes));
+    }
     let mut diagnostics = apply(diagnostics, &levels::of_program(&program), &Levels::default());
     diagnostics.sort();
     (program, diagnostics)
+}
+
+/// That a fact does not hold may be a matter of the sizes that are fixed.
+fn at_given_sizes(diagnostic: Diagnostic, sizes: &Sizes) -> Diagnostic {
+    if diagnostic.code != codes::E0410 || sizes.is_empty() {
+        return diagnostic;
+    }
+    let given: Vec<String> = sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect();
+    let given = given.join(", ");
+    let message = format!("{} with {given}", diagnostic.message);
+    let help = format!("{given} is fixed here (by `-D`): fix other sizes, or leave them open");
+    Diagnostic { message, ..diagnostic }.help(help)
 }
 
 /// The IR of the kernels that the options ask for, before all passes.

@@ -62,7 +62,7 @@ impl Generator<'_> {
                 return Err(CompileError::Diagnostics(unmet));
             }
         }
-        let kernels = kernels.iter().flat_map(|kernel| specialized(kernel, &options.variants)).collect();
+        let kernels = kernels.iter().flat_map(|kernel| specialized(kernel, options)).collect();
         let begun = self.begin(kernels, printed)?;
         // What all launches are called must be known before the first one is selected.
         let kernels: Vec<&Kernel> = begun.iter().map(|(kernel, _)| kernel).collect();

@@ -1,7 +1,7 @@
 //! The kernels that a kernel is compiled as: one for each of the sizes that the options ask for, and the general one.
 
 use super::error::{CompileError, there_are};
-use super::options::{SymbolValues, Variants};
+use super::options::{CompileOptions, SymbolValues, Variants};
 use crate::analysis::holds;
 use crate::analysis::model::{representative_sizes, representative_sizes_where};
 use crate::diagnostic::{Diagnostic, codes};
@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 
 /// The kernel for each of the sizes that are asked for, and those for which the source has a schedule; the last one is
 /// the general one, where that is asked for.
-pub fn specialized(kernel: &Kernel, variants: &Variants) -> Vec<Kernel> {
-    let representative = || known_values(kernel, representative_sizes(kernel));
-    let specializations = match variants {
+pub fn specialized(kernel: &Kernel, options: &CompileOptions) -> Vec<Kernel> {
+    let representative = || fixed(kernel, known_values(kernel, representative_sizes(kernel)), options);
+    let specializations = match &options.variants {
         Variants::Only(values) => vec![Specialization::for_values(values.clone())],
         Variants::For(values) => vec![Specialization::for_values(named(kernel, representative(), values))],
         Variants::With(all) => {
@@ -131,6 +131,15 @@ fn known_values(kernel: &Kernel, values: Option<Vec<Value>>) -> Vec<Option<Value
     let Some(values) = values else { return vec![None; kernel.symbols.len()] };
     let counted = kernel.symbols.values().map(|symbol| matches!(symbol.kind, SymbolKind::Counter));
     values.into_iter().zip(counted).map(|(value, counted)| (!counted).then_some(value)).collect()
+}
+
+/// The values with the sizes that are fixed when the kernel is compiled.
+fn fixed(kernel: &Kernel, values: Vec<Option<Value>>, options: &CompileOptions) -> Vec<Option<Value>> {
+    if options.only.as_ref().is_some_and(|only| *only != kernel.name) {
+        return values;
+    }
+    let sizes = options.sizes.iter().map(|(name, size)| (name.clone(), Value::Int((*size).into())));
+    named(kernel, values, &sizes.collect())
 }
 
 fn named(kernel: &Kernel, mut values: Vec<Option<Value>>, given: &SymbolValues) -> Vec<Option<Value>> {

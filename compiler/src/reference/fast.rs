@@ -11,9 +11,12 @@ const ULP: f64 = 1.0 / (1 << 23) as f64;
 /// How much more a function may be off; infinite where the form says nothing.
 pub fn slack(function: MathFunction, [x, y]: [f64; 2], exact: f64) -> f64 {
     use MathFunction::*;
-    // Infinities and NaN are treated alike, but for what overflows a little sooner.
+    // Infinities and NaN are treated alike, but for what overflows a little sooner: the instructions give NaN outside of
+    // a function's domain.
     let finite = |slack: f64| match (x.is_finite(), exact.is_finite()) {
         (true, true) => slack,
+        // A subnormal number counts as zero, which may be inside.
+        (true, false) if exact.is_nan() && x.abs() >= TINY => 0.0,
         (true, false) => f64::INFINITY,
         (false, _) => 0.0,
     };
@@ -21,6 +24,8 @@ pub fn slack(function: MathFunction, [x, y]: [f64; 2], exact: f64) -> f64 {
         Exp2 => finite(2.0 * ULP * exact + (x.abs() + 1.0) * ULP * exact + TINY),
         Exp => finite((2.0 + 1.5 * x.abs()) * ULP * exact + TINY),
         Exp10 => finite((2.0 + 5.0 * x.abs()) * ULP * exact + TINY),
+        Log | Log2 | Log10 if x == 0.0 => 0.0,
+        // A subnormal number counts as zero, of its sign.
         Log | Log2 | Log10 if x.abs() < TINY => f64::INFINITY,
         Log | Log2 | Log10 => finite((exact.abs().max(1.0)) * 4.0 * ULP),
         Sin | Cos => finite(angle(x)),
@@ -40,8 +45,10 @@ pub fn slack(function: MathFunction, [x, y]: [f64; 2], exact: f64) -> f64 {
 pub fn root_slack(x: f64, exact: f64) -> f64 {
     if !x.is_finite() || x == 0.0 {
         0.0
-    } else if x < TINY {
+    } else if x.abs() < TINY {
         f64::INFINITY
+    } else if exact.is_nan() {
+        0.0
     } else {
         exact.abs() * 2.0 * ULP
     }
@@ -54,6 +61,10 @@ fn angle(x: f64) -> f64 {
 
 /// Of `pow`, which is `ex2(y * lg2(x))`.
 fn power_slack(x: f64, y: f64, exact: f64) -> f64 {
+    if exact.is_nan() {
+        // So is the logarithm, or the exponent.
+        return if x.abs() < TINY { f64::INFINITY } else { 0.0 };
+    }
     if !(x.is_finite() && y.is_finite() && exact.is_finite()) || x < TINY {
         return f64::INFINITY;
     }
@@ -76,5 +87,22 @@ mod tests {
         assert_eq!(slack(Pow, [-2.0, 2.0], 4.0), f64::INFINITY);
         assert!(slack(Pow, [2.0, 3.0], 8.0) < 1e-4);
         assert_eq!(root_slack(1e-40, 1e-20), f64::INFINITY);
+    }
+
+    #[test]
+    fn outside_of_a_functions_domain_the_forms_give_nan_as_well() {
+        use MathFunction::*;
+        let nan = f64::NAN;
+        for function in [Log, Log2, Log10, Rsqrt] {
+            assert_eq!(slack(function, [-0.5, 0.0], nan), 0.0, "{function:?}");
+            // This one counts as -0.
+            assert_eq!(slack(function, [-1e-40, 0.0], nan), f64::INFINITY, "{function:?}");
+        }
+        assert_eq!(slack(Log, [0.0, 0.0], f64::NEG_INFINITY), 0.0);
+        assert_eq!(slack(Exp, [200.0, 0.0], f64::INFINITY), f64::INFINITY);
+        assert_eq!(slack(Pow, [-0.5, 0.5], nan), 0.0);
+        assert_eq!(slack(Pow, [-1e-40, 0.5], nan), f64::INFINITY);
+        assert_eq!(root_slack(-0.5, nan), 0.0);
+        assert_eq!(root_slack(-1e-40, nan), f64::INFINITY);
     }
 }

@@ -58,6 +58,18 @@ fn open_in_item(
             out.push(Token { kind: T::OpenBrace, span, starts_line: false });
             (missing, depth, header) = (missing - 1, depth + 1, None);
         }
+        // Behind a branch, not behind an access that has a value elsewhere: `x[i] else 0.0`.
+        if let [.., branch, word] = out.as_slice()
+            && missing > 0
+            && (branch.kind, word.kind) == (T::CloseBrace, T::Else)
+            && !matches!(token.kind, T::OpenBrace | T::If)
+        {
+            let word = *word;
+            reports.push(missing_brace(file, word, word));
+            let span = Span::new(word.span.end, word.span.end);
+            out.push(Token { kind: T::OpenBrace, span, starts_line: false });
+            (missing, depth) = (missing - 1, depth + 1);
+        }
         match token.kind {
             kind if kind.is_opening() => {
                 if kind == T::OpenBrace && header.is_some_and(|(_, around)| around == depth) {
@@ -85,14 +97,18 @@ fn open_in_item(
 
 fn missing_brace(file: &SourceFile, word: Token, before: Token) -> Diagnostic {
     let text = file.slice(word.span);
-    Diagnostic::error(
+    let missing = Diagnostic::error(
         codes::E0011,
         Span::new(before.span.end.saturating_sub(1), before.span.end),
         format!("the `{{` of this `{text}` is missing"),
         "expected `{` after this",
-    )
-    .label(word.span, "its body starts on the next line")
-    .help("open the body with `{` at the end of this line")
+    );
+    match word.kind {
+        TokenKind::Else => missing.help("write `else {`: a branch stands in braces"),
+        _ => missing
+            .label(word.span, "its body starts on the next line")
+            .help("open the body with `{` at the end of this line"),
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +136,8 @@ mod tests {
             opened("fn f() {\n for i in n\n a\n }\n if b\n c\n } else {\n d\n }\n}\nkernel k() { }"),
             (2, 2)
         );
+        assert_eq!(opened("fn f() {\n if b {\n c\n } else\n d\n }\n}\nkernel k() { }"), (1, 1));
+        assert_eq!(opened("fn f() {\n if b { c } else d }\n x = y[i] else 0.0\n}\n"), (1, 1));
         // Where both are missing, or a closing one is too many in another item, nothing is put anywhere.
         assert_eq!(opened("fn f() {\n if b\n c\n}\n"), (0, 0));
         assert_eq!(opened("fn f() {\n if b\n c\n}\nfn g() { } }\n"), (0, 0));

@@ -64,7 +64,13 @@ fn item_end(file: &SourceFile, tokens: &[Token], start: usize) -> usize {
                     open.truncate(low + pair);
                 }
             }
-            kind if kind.starts_item() && (braces.is_empty() || in_first_column(file, token)) => return at,
+            // Before a `:` it was meant as a name, which the parser says.
+            kind if kind.starts_item()
+                && (braces.is_empty() || in_first_column(file, token))
+                && tokens.get(at + 1).is_none_or(|next| next.kind != TokenKind::Colon) =>
+            {
+                return at;
+            }
             _ => {}
         }
     }

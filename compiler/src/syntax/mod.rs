@@ -88,10 +88,18 @@ fn parse_items(file: &SourceFile, wanted: impl Fn(&[Token]) -> bool) -> (ast::Fi
         let tokens = &laid_out[range];
         let (item, errors) = grammar.parse(tokens);
         parsed.push(item);
+        // A reserved word that was given as a name is used as one.
+        let mut reserved: Vec<&str> = Vec::new();
         for error in errors {
-            if !is_consequence(&error, &mended) {
-                reports.push(error.into_diagnostic(file.text(), tokens));
+            let found = file.slice(error.span);
+            if is_consequence(&error, &mended) || error.is_of_word() && reserved.contains(&found) {
+                continue;
             }
+            let report = error.into_diagnostic(file.text(), tokens);
+            if report.code == codes::E0017 {
+                reserved.push(file.slice(report.primary.span));
+            }
+            reports.push(report);
         }
     }
     reports.sort();

@@ -300,16 +300,61 @@ fn butterflies() -> Vec<Candidate> {
     all
 }
 
+/// Results whose subscripts are digits of one number, and near misses: a wrong radix, a wrong range, digits that overlap.
+fn digits() -> Vec<Candidate> {
+    // With the extent of the axis that they subscript.
+    let digits = [
+        ("c % m", "m"),
+        ("c / m % n", "n"),
+        ("c / (n * m)", "2"),
+        ("c / m / n", "2"),
+        ("c / n / m", "2"),
+        ("c / (m * n) % 2", "2"),
+        ("c % n", "n"),
+        ("c / n % m", "m"),
+        ("c / m", "n * 2"),
+        ("c / m % m", "m"),
+        ("c % (m + 1)", "m + 1"),
+        ("c % (n * m)", "n * m"),
+    ];
+    let mut all = Vec::new();
+    let mut push = |parts: &[(&str, &str)]| {
+        for range in ["n * m", "2 * n * m", "2 * m * n + 1", "n * m * 3"] {
+            let extents: Vec<&str> = parts.iter().map(|(_, extent)| *extent).collect();
+            let subscripts: Vec<&str> = parts.iter().map(|(digit, _)| *digit).collect();
+            all.push(Candidate {
+                text: format!(
+                    "kernel k(u: i32[n, m], s: i64) -> y: i32[{}] {{\nforall c in {range} {{ y[{}] = 1 }}\n}}\n",
+                    extents.join(", "),
+                    subscripts.join(", ")
+                ),
+                sizes: sizes(&[0, 1, 2, 3], &[0, 1, 2, 4], &[0]),
+            });
+        }
+    };
+    for one in digits {
+        for two in digits.into_iter().filter(|two| *two != one) {
+            push(&[one, two]);
+            digits
+                .into_iter()
+                .filter(|three| *three != one && *three != two)
+                .for_each(|three| push(&[one, two, three]));
+        }
+    }
+    all
+}
+
 /// Of so many candidates one is looked at, unless tests run in full.
 const SHARE: u64 = 4;
 
 /// No near miss is accepted, and what people write is.
 #[test]
-fn kernels_in_place_that_race_are_refused() {
+fn kernels_that_race_are_refused() {
     for (name, candidates, least) in [
         ("exchanges", exchanges(), [40, 300]),
         ("sweeps", sweeps(), [60, 200]),
         ("butterflies", butterflies(), [20, 150]),
+        ("digits", digits(), [100, 1000]),
     ] {
         let candidates: Vec<Candidate> =
             candidates.into_iter().filter(|one| xtask::is_in_share(&one.text, SHARE)).collect();

@@ -113,6 +113,34 @@ pub(super) fn with_enough_values(
     values
 }
 
+/// `values` with one that is free (by symbol) moved for each fact of the form `left == right` that does not hold and in
+/// which some free symbol counts as a multiple: `m * m == n` says what `n` is.
+pub(super) fn balanced(kernel: &KernelManifest, mut values: Vec<Value>, free: &[usize]) -> Vec<Value> {
+    for fact in &kernel.facts {
+        conjuncts(&fact.condition, &mut |condition| {
+            let Expr::Binary(BinaryOp::Equal, left, right) = condition else { return };
+            let apart = |values: &[Value]| match (left.evaluate(values), right.evaluate(values)) {
+                (Some(Value::Int(left)), Some(Value::Int(right))) => left.checked_sub(right),
+                _ => None,
+            };
+            let Some(now) = apart(&values).filter(|now| *now != 0) else { return };
+            for symbol in free {
+                let Value::Int(old) = values[*symbol] else { continue };
+                let mut moved = values.clone();
+                moved[*symbol] = Value::Int(old.saturating_add(1));
+                let step = apart(&moved).and_then(|next| next.checked_sub(now)).filter(|step| *step != 0);
+                let Some(new) = step.map(|step| old.saturating_sub(now / step)) else { continue };
+                moved[*symbol] = Value::Int(new);
+                if new >= 0 && apart(&moved) == Some(0) {
+                    values = moved;
+                    break;
+                }
+            }
+        });
+    }
+    values
+}
+
 fn array<'k>(kernel: &'k KernelManifest, fact: &InjectionManifest) -> Option<&'k BufferManifest> {
     match &kernel.arguments[fact.argument].kind {
         ArgumentKind::Array { buffer, .. } => Some(buffer),
@@ -162,6 +190,15 @@ mod tests {
         let found =
             choose_sizes(manifest, &BTreeMap::new(), &none, 2, |axis| wanted[axis]).expect("there are some");
         (found.dims["h"], found.dims["k"])
+    }
+
+    #[test]
+    fn one_side_of_an_equality_follows_from_the_other() {
+        assert_eq!(sizes("k * k == h", [1000, 64]), (4096, 64));
+        assert_eq!(sizes("h * k == 12 * h", [1000, 64]), (1000, 12));
+        assert_eq!(sizes("2 * h == k + 1, h > 4", [1, 9]), (5, 9));
+        let (h, k) = sizes("h * 3 == k + 1, h > 4, k > 2 * h", [1, 1]);
+        assert!(h > 4 && k == 3 * h - 1, "{h} {k}");
     }
 
     #[test]

@@ -60,9 +60,10 @@ impl CheckReport {
             let [low, high] = &farthest.between;
             let given = if low == high { low.clone() } else { format!("{low} to {high}") };
             return Some(format!(
-                "{} are far from what {} lawful evaluations give (got {}, they give {given}), though inside the \
+                "{} {} far from what {} lawful evaluations give (got {}, they give {given}), though inside the \
                  worst case of rounding errors",
                 values(second.deviating),
+                if second.deviating == 1 { "is" } else { "are" },
                 second.evaluations,
                 farthest.got
             ));

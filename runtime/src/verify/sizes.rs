@@ -6,7 +6,9 @@ use krn_compiler::manifest::{
 };
 use std::collections::BTreeMap;
 
-use super::facts::{divides_by_zero, divisible, has_enough_values, is_empty, wants_work, with_enough_values};
+use super::facts::{
+    balanced, divides_by_zero, divisible, has_enough_values, is_empty, wants_work, with_enough_values,
+};
 use super::fill::{Fill, encode, number_for};
 
 /// A choice of every dimension and scalar parameter.
@@ -151,7 +153,7 @@ pub fn choose_sizes(
         }
         if attempt == 0 {
             values = divisible(kernel, &base, &free, seed);
-            values = with_enough_values(kernel, values, &free);
+            values = balanced(kernel, with_enough_values(kernel, values, &free), &free);
             continue;
         }
         values.clone_from(&base);
@@ -177,6 +179,7 @@ pub fn choose_sizes(
             };
             values[*symbol] = Value::Int(value.max(0));
         }
+        values = balanced(kernel, values, &free);
     }
     if let Some(values) = fallback {
         return Ok(finish(kernel, &values, fixed_params));

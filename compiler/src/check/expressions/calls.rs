@@ -4,6 +4,8 @@ use super::super::elaborator::{Elaborator, Home};
 use super::super::functions::ParamType;
 use super::super::inline::Argument;
 use super::super::items::Global;
+use super::super::scope::Binding;
+use super::super::spell::spell;
 use super::super::typed::{Expr, ExprKind, Type};
 use super::super::types;
 use crate::builtins::{Builtin, Signature};
@@ -167,6 +169,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             _ => None,
         };
         let Some(id) = array else {
+            let help = self.by_its_name(argument, param);
             return self.refuse(
                 Diagnostic::error(
                     codes::E0230,
@@ -175,7 +178,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     "no array's name",
                 )
                 .label(param.name.span, "declared here")
-                .help("give an array by its name, without subscripts"),
+                .help(help),
             );
         };
         let array = &self.kernel.arrays[id];
@@ -194,6 +197,29 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             );
         }
         Some(Argument::Array(id, argument.span))
+    }
+
+    /// What to write for the row of an array, which is none.
+    fn by_its_name(&self, argument: &ast::Expr, param: &ast::TypedName) -> String {
+        if let ast::ExprKind::Index { base, subscripts } = &argument.kind
+            && let ast::ExprKind::Name(name) = &base.kind
+            && let Some(Binding::Array { id, .. }) = self.scope.get(&name.name).map(|entry| entry.binding)
+            && subscripts.len() < self.kernel.arrays[id].extents.len()
+        {
+            let array = &self.kernel.arrays[id];
+            let extents: Vec<String> = array.extents.iter().map(|extent| self.describe(extent)).collect();
+            let given: Vec<String> = subscripts.iter().map(spell).collect();
+            return format!(
+                "an array goes by its name, and what subscripts it as parameters more: give `{}, {}`, and declare \
+                 `{}: {}[{}]` with an `i64` for each",
+                name.name,
+                given.join(", "),
+                param.name.name,
+                self.checker.type_name(&array.ty),
+                extents.join(", ")
+            );
+        }
+        "give an array by its name, without subscripts".to_string()
     }
 
     fn builtin_call(

@@ -3,7 +3,7 @@
 use super::super::elaborator::{Elaborator, narrow_scalar};
 use super::super::items::Global;
 use super::super::occurrences::Node;
-use super::super::spell::reduction;
+use super::super::spell::{axes, reduction, spell, spell_operand};
 use super::super::typed::{Axis, Expr, ExprKind, Reducer, Type};
 use super::super::types;
 use crate::builtins::Builtin;
@@ -87,7 +87,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 return self.not_a_reduction(word, "a built-in function");
             }
             _ if self.checker.may_be_unread(&word.name) => None,
-            _ => return self.unknown_reduction(word),
+            _ => return self.unknown_reduction(word, decls, body),
         };
         let signature = item.and_then(|at| self.checker.functions[at].signature.clone());
         let region = self.enter_value();
@@ -126,7 +126,21 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         )
     }
 
-    fn unknown_reduction(&mut self, word: &Ident) -> Option<Expr> {
+    fn unknown_reduction(
+        &mut self,
+        word: &Ident,
+        decls: &'a [AxisDecl],
+        body: &'a ast::Expr,
+    ) -> Option<Expr> {
+        let unknown = Diagnostic::error(
+            codes::E0103,
+            word.span,
+            format!("there is no reduction `{}`", word.name),
+            "not a known reduction",
+        );
+        if let Some(help) = self.by_sums(&word.name, decls, body) {
+            return self.refuse(unknown.help(help));
+        }
         let functions = self.checker.functions.iter().map(|function| function.item);
         let mut names: Vec<&str> = functions
             .filter(|item| item.identity.is_some())
@@ -134,19 +148,39 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             .chain(REDUCTIONS.iter().copied())
             .collect();
         names.sort_unstable();
-        self.refuse(
-            Diagnostic::error(
-                codes::E0103,
-                word.span,
-                format!("there is no reduction `{}`", word.name),
-                "not a known reduction",
-            )
-            .nearest_or(
-                &word.name,
-                names,
-                format!("declare it: `reduction {}(a: f32, b: f32) -> f32 from 0.0 {{ … }}`", word.name),
-            ),
-        )
+        self.refuse(unknown.nearest_or(
+            &word.name,
+            names,
+            format!("declare it: `reduction {}(a: f32, b: f32) -> f32 from 0.0 {{ … }}`", word.name),
+        ))
+    }
+
+    /// What statistics are called elsewhere, by sums. Pairwise they cannot be reduced.
+    fn by_sums(&self, word: &str, decls: &'a [AxisDecl], body: &'a ast::Expr) -> Option<String> {
+        let names = axes(decls);
+        let count = |decl: &AxisDecl| match &decl.range {
+            Some(range) if range.low.is_none() => spell_operand(&range.high),
+            Some(_) => "…".to_string(),
+            None => {
+                let found = self.occurrences(&[decl.name.name.as_str()], &[Node::Expr(body)]);
+                let extent = found.into_iter().find_map(|occurrence| occurrence.extent);
+                extent.map_or("…".to_string(), |extent| self.describe_operand(&extent))
+            }
+        };
+        let counts: Vec<String> = decls.iter().map(count).collect();
+        let count = match counts.as_slice() {
+            [one] => format!("{one} as f32"),
+            more => format!("({}) as f32", more.join(" * ")),
+        };
+        let mean = format!("sum({names}: {}) / {count}", spell(body));
+        let from_mean = format!("({} - m)", spell_operand(body));
+        let variance = format!("sum({names}: {from_mean} * {from_mean}) / {count}");
+        match word {
+            "mean" | "average" | "avg" => Some(format!("divide a sum by the number of its terms: `{mean}`")),
+            "var" | "variance" => Some(format!("by sums: `let m = {mean}`, and `{variance}`")),
+            "std" | "stddev" | "stdev" => Some(format!("by sums: `let m = {mean}`, and `sqrt({variance})`")),
+            _ => None,
+        }
     }
 
     /// Over several names the result is a row-major position: that needs a box from zero.

@@ -3,7 +3,7 @@
 //! An equality that determines a dimension or a parameter (`n == 2 * h`, `k % 32 == 0`) becomes its definition,
 //! used wherever the name stands; everything else is a fact.
 
-use super::vocabulary::{DIMENSION_LIMIT, Operation, Poly};
+use super::vocabulary::{DIMENSION_LIMIT, Interval, Operation, Poly};
 use super::walker::Walker;
 use crate::algebra::Injective;
 use crate::check::typed::*;
@@ -18,6 +18,9 @@ impl Walker<'_> {
         for fact in &kernel.facts {
             let truth = self.condition(&mut fact.condition.clone());
             self.definitions.learn(&mut self.facts.atoms, &truth.yes);
+        }
+        for fact in &kernel.facts {
+            self.learn_limits(&fact.condition);
         }
         self.learn_extents();
         for fact in &kernel.facts {
@@ -70,6 +73,35 @@ impl Walker<'_> {
         );
     }
 
+    /// The launch checks that what it evaluates does not wrap around: a narrow type says something of the operands.
+    fn learn_limits(&mut self, expression: &Expr) {
+        match &expression.kind {
+            ExprKind::Binary { left, right, .. } => {
+                self.learn_limits(left);
+                self.learn_limits(right);
+            }
+            ExprKind::Negate(operand) | ExprKind::Cast { operand, .. } => self.learn_limits(operand),
+            ExprKind::Compare { left, right, .. } => {
+                self.learn_limits(left);
+                self.learn_limits(right);
+            }
+            // Where the left side decides, the right one is not evaluated.
+            ExprKind::Logical { left, .. } => self.learn_limits(left),
+            _ => {}
+        }
+        let computes = match &expression.kind {
+            ExprKind::Binary { op, .. } => matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul),
+            ExprKind::Negate(_) => true,
+            _ => false,
+        };
+        let scalar = expression.ty.as_scalar().filter(|scalar| scalar.is_integer() && scalar.size() < 8);
+        if let Some(scalar) = scalar.filter(|_| computes) {
+            let value = self.integer(&mut expression.clone());
+            let range = Interval::of(scalar);
+            self.assume_between(&value, range.low, range.high);
+        }
+    }
+
     /// Evaluates every extent, and assumes of it what the launch checks.
     fn learn_extents(&mut self) {
         let kernel = self.kernel;
@@ -79,6 +111,7 @@ impl Walker<'_> {
             self.assume_between(&value, range.low, range.high);
         }
         for (array, data) in &kernel.arrays {
+            data.extents.iter().for_each(|extent| self.learn_limits(extent));
             let extents: Vec<Poly> =
                 data.extents.iter().map(|extent| self.integer(&mut extent.clone())).collect();
             let mut product = Some(Poly::constant(1));

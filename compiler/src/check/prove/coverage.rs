@@ -9,6 +9,7 @@
 //! A read is covered in the same way. The loops that are open at the read are not searched: only what the same
 //! iteration wrote counts, and what earlier iterations of a sequential loop around the read wrote (`earlier.rs`).
 
+use super::digits;
 use super::earlier::Pending;
 use super::types::{LeafStep, leaves};
 use super::vocabulary::{Facts, Interval, Mark, Poly};
@@ -317,7 +318,9 @@ fn one_holds(facts: &mut Facts, lists: &[Vec<Poly>], cases: &mut u32) -> bool {
     for (position, list) in lists.iter().enumerate() {
         let open: Vec<Poly> = list
             .iter()
-            .filter(|condition| !facts.proves_within(condition, CONDITION_BUDGET))
+            .filter(|condition| {
+                !facts.proves_within(condition, CONDITION_BUDGET) && !digits::proves(facts, condition)
+            })
             .cloned()
             .collect();
         if open.is_empty() {

@@ -15,6 +15,7 @@ mod assumptions;
 mod bounds;
 mod conflicts;
 mod coverage;
+mod digits;
 mod disjoint;
 mod earlier;
 mod equations;

@@ -323,6 +323,11 @@ fn unions_of_stores_cover() {
             "kernel k(x: f32[n], at: i64) -> y: f32[n, n, n], z: f32[n] {\n y[i, j, k] = x[k]\n forall i in n { z[i] = y[(i * 3 + 1) % n, clamp(at, 0, n - 1), i] } }",
             "",
         ),
+        ("kernel k(x: f32[n], p: i32) -> y: f32[n + 2 * p] { y[i] = x[i - p] else 0.0 }", ""),
+        (
+            "kernel k(x: f32[n], p: i32) -> y: f32[n + 2 * p] { forall i in n + p { y[i] = x[i - p] else 0.0 } }",
+            "W0401",
+        ),
         ("kernel k(x: f32[n]) -> y: f32 { forall i in n { if i == 0 { y = x[i] } } }", "W0401"),
         ("kernel k(x: f32[n]) -> y: f32, z: f32 { y = sum(i: x[i]); z = y + 1.0 }", ""),
         ("kernel k(x: f32[n]) -> y: f32, z: f32 { z = y + 1.0; y = sum(i: x[i]) }", "E0411"),
@@ -338,6 +343,45 @@ fn unions_of_stores_cover() {
         ),
     ] {
         differences.compare(codes(text).join(" ").as_str(), expected, text);
+    }
+}
+
+/// A number taken apart: `y[s, t / (h * w), t / w % h, t % w]`.
+#[test]
+fn digits_are_told_apart_and_cover() {
+    let mut differences = Differences::default();
+    for (extents, count, digits, expected) in [
+        ("b, 3, h, w", "h * w * 3", "t / (h * w), t / w % h, t % w", ""),
+        ("b, 3, h, w", "h * w * 3", "t / w / h, t / w % h, t % w", ""),
+        ("b, h, w", "h * w", "t / w, t % w", ""),
+        ("b, w, h", "h * w", "t % w, t / w", ""),
+        ("b, w, h, c", "h * w * c", "t % w, t / w % h, t / (h * w)", ""),
+        ("b, w, h, c", "c * (h * w)", "t % w, t / w % h, t / (w * h)", ""),
+        ("b, h, c, w", "h * w * c", "t / w % h, t / w / h, t % w", ""),
+        ("b, h, w, 4", "h * w * 4", "t / (w * 4), t / 4 % w, t % 4", ""),
+        // Not all of the range, and more than it.
+        ("b, w, h", "h * w - 1", "t % w, t / w", "W0401"),
+        ("b, 3, h, w", "h * w * 2", "t / (h * w), t / w % h, t % w", "W0401"),
+        ("b, 4, h, w", "h * w * 3", "t / (h * w), t / w % h, t % w", "W0401"),
+        // Another radix.
+        ("b, h, w", "h * w", "t / h, t % w", "E0403"),
+        ("b, w, h, c", "h * w * c", "t % w, t / h % h, t / (h * w)", "E0403"),
+        ("b, 3, h, w", "h * w * 3", "t / (h * w), t / w % (h - 1), t % w", "E0403"),
+        ("b, 3, h, w", "h * w * 3", "t / (h * w), t / w % h, t % (w - 1)", "E0403"),
+        ("b, 3, h, w", "h * w * 3", "t / (2 * h * w), t / w % h, t % w", "E0403"),
+        // Digits that overlap, or leave one out.
+        ("b, 3, h, w", "h * w * 3", "t / (h * w), t / h % h, t % w", "E0403"),
+        ("b, c, h, w", "h * w * c", "t / (h * w), t / w % h, 0", "E0403"),
+        ("b, c, w, w", "h * w * c", "t / (h * w), t % w, t % w", "E0403"),
+    ] {
+        let text = format!(
+            "kernel k(d: f32[h, w, c], e: f32[b]) -> y: f32[{extents}] {{ forall s in b, t in {count} {{ y[s, {digits}] = 1.0 }} }}"
+        );
+        // What is out of an array is another matter.
+        let found: Vec<&str> = codes(&text).into_iter().filter(|code| *code != "E0401").collect();
+        let found =
+            if found.contains(&"E0403") { "E0403" } else { found.first().copied().unwrap_or_default() };
+        differences.compare(found, expected, &text);
     }
 }
 

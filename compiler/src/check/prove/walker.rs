@@ -224,6 +224,22 @@ impl<'a> Walker<'a> {
         let after_low = name.subtract(low);
         let before_high = high.subtract(&name).and_then(|poly| poly.add_constant(-1));
         self.push_level(kind, Some(atom), Some(index), [after_low, before_high], low.clone());
+        self.factors_are_positive(low, high);
+    }
+
+    /// Inside of a range from 0 to a product, no factor is 0: `h * w`.
+    fn factors_are_positive(&mut self, low: &Poly, high: &Poly) {
+        let [(monomial, 1..)] = high.terms() else { return };
+        let factors = monomial.atoms();
+        if factors.len() < 2
+            || self.facts.range(low).low < 0
+            || factors.iter().any(|factor| self.facts.atom_range(*factor).low < 0)
+        {
+            return;
+        }
+        for factor in factors.iter().copied() {
+            self.facts.assume_all(&Poly::atom(factor).add_constant(-1).into_iter().collect::<Vec<_>>());
+        }
     }
 
     /// Opens a loop over `low, low + step, …` below `high`, for a constant step: counts its iterations.

@@ -6,7 +6,8 @@
 //! conditions, and these are proved.
 
 use super::coverage::Piece;
-use super::vocabulary::{Atom, Facts, Function, Key, Poly};
+use super::digits;
+use super::vocabulary::{Atom, Facts, Poly};
 use super::walker::LevelKind;
 use rustc_hash::FxHashMap;
 
@@ -30,7 +31,10 @@ pub fn conditions(facts: &mut Facts, piece: &Piece, point: &[Poly], open: &[u32]
     let mut common = Vec::new();
     for (subscript, element) in piece.place.iter().zip(point) {
         let difference = facts.atoms.substitute(subscript, &found).and_then(|poly| poly.subtract(element));
-        let Some(difference) = difference else { return Vec::new() };
+        let Some(difference) = difference.and_then(|difference| digits::worked_out(facts, &difference))
+        else {
+            return Vec::new();
+        };
         if difference.as_constant() != Some(0) {
             let Some(negated) = difference.negate() else { return Vec::new() };
             common.extend([difference, negated]);
@@ -52,10 +56,14 @@ pub fn conditions(facts: &mut Facts, piece: &Piece, point: &[Poly], open: &[u32]
         .into_iter()
         .filter_map(|guards| {
             let all = common.iter().chain(&guards);
-            let list: Option<Vec<Poly>> =
-                all.map(|condition| facts.atoms.substitute(condition, &found)).collect();
+            let list: Option<Vec<Poly>> = all
+                .map(|condition| {
+                    let condition = facts.atoms.substitute(condition, &found)?;
+                    digits::worked_out(facts, &condition)
+                })
+                .collect();
             let list = list?;
-            let free = list.iter().any(|poly| facts.atoms.any(poly, &mut |atom, _| names.contains(&atom)));
+            let free = list.iter().any(|poly| is_open(facts, poly, &names));
             (!free).then_some(list)
         })
         .collect()
@@ -64,19 +72,11 @@ pub fn conditions(facts: &mut Facts, piece: &Piece, point: &[Poly], open: &[u32]
 /// Values for the names that stand in the subscripts.
 fn solve(facts: &mut Facts, piece: &Piece, point: &[Poly], names: &[Atom]) -> Option<FxHashMap<Atom, Poly>> {
     let mut found: FxHashMap<Atom, Poly> = FxHashMap::default();
-    // `t / n = e` helps to find `t`; it is not what is proved.
-    let mut hints: FxHashMap<Atom, Poly> = FxHashMap::default();
-    for (subscript, element) in piece.place.iter().zip(point) {
-        if let Some(atom) = subscript.as_atom()
-            && matches!(facts.atoms.get(atom).key, Key::Apply(Function::Quotient, _))
-        {
-            hints.insert(atom, element.clone());
-        }
-    }
+    let hints = quotients(facts, piece, point, names)?;
     loop {
         let mut equations = Vec::new();
         for (subscript, element) in piece.place.iter().zip(point) {
-            let hinted = subscript.substitute(&mut |atom| hints.get(&atom).cloned())?;
+            let hinted = with_quotients(facts, subscript, &hints)?;
             let open: Vec<Atom> = names.iter().copied().filter(|name| !found.contains_key(name)).collect();
             let reduced = facts.atoms.substitute(&hinted, &found)?;
             let here: Vec<Atom> = open.into_iter().filter(|name| reduced.contains(*name)).collect();
@@ -89,6 +89,47 @@ fn solve(facts: &mut Facts, piece: &Piece, point: &[Poly], names: &[Atom]) -> Op
         let (name, value) = largest(facts, &subscript, &element, &here)?;
         found.insert(name, value);
     }
+}
+
+/// Whether one of the names stands in it, or in what it is computed of.
+fn is_open(facts: &Facts, poly: &Poly, names: &[Atom]) -> bool {
+    facts.atoms.any(poly, &mut |atom, _| names.contains(&atom))
+}
+
+/// A quotient, as [`digits::whole`] has it, and its value.
+type Hint = ((Poly, Poly), Poly);
+
+/// What the subscripts say of quotients: `t / n = e`, and with `t / h / w` also `t / w % h = e`. This helps to find `t`;
+/// it is not what is proved.
+fn quotients(facts: &Facts, piece: &Piece, point: &[Poly], names: &[Atom]) -> Option<Vec<Hint>> {
+    let mut hints: Vec<Hint> = Vec::new();
+    loop {
+        let mut found = None;
+        for (subscript, element) in piece.place.iter().zip(point) {
+            let rest = with_quotients(facts, subscript, &hints)?.subtract(element)?;
+            found = found.or_else(|| {
+                rest.terms().iter().find_map(|(monomial, sign)| match *monomial.atoms() {
+                    [atom] if sign.abs() == 1 && is_open(facts, &Poly::atom(atom), names) => {
+                        let quotient = digits::whole(facts, atom)?;
+                        let others = rest.add_scaled(&Poly::atom(atom), -sign)?;
+                        (!is_open(facts, &others, names)).then_some((quotient, others.scale(-sign)?))
+                    }
+                    _ => None,
+                })
+            });
+        }
+        match found {
+            Some(hint) => hints.push(hint),
+            None => return Some(hints),
+        }
+    }
+}
+
+fn with_quotients(facts: &Facts, poly: &Poly, hints: &[Hint]) -> Option<Poly> {
+    poly.substitute(&mut |atom| {
+        let quotient = digits::whole(facts, atom)?;
+        hints.iter().find(|(known, _)| *known == quotient).map(|(_, value)| value.clone())
+    })
 }
 
 /// The name with the largest coefficient in `subscript`, and its value where that is to be `element`.

@@ -133,10 +133,44 @@ impl SyntaxError {
         let before = previous.map_or("", |token| slice(token.span));
         let found = slice(self.span);
         let unexpected = Diagnostic::error(codes::E0011, span, message, label);
+        if let Some(help) = self.step(text, &tokens[..at]) {
+            return unexpected.help(help);
+        }
         match self.habit(before, previous.map(|token| token.kind), found) {
             Some(help) => unexpected.help(help),
             None => unexpected.nearest_or(found, self.words(), self.plain_help()),
         }
+    }
+
+    /// What to write for `h[i]++`, of which all is in `before` but the second sign, if that is what was found.
+    fn step(&self, text: &str, before: &[Token]) -> Option<String> {
+        use TokenKind as T;
+        let (target, sign) = match before {
+            [target @ .., sign] if sign.kind == T::Plus && self.found == Some(T::Plus) => (target, sign),
+            // `h[i] - -` goes on to an operand.
+            [target @ .., sign, last] if sign.kind == T::Minus && last.kind == T::Minus => (target, sign),
+            _ => return None,
+        };
+        let mut depth = 0usize;
+        let start = target.iter().rposition(|token| {
+            if token.kind.is_closing() {
+                depth += 1;
+            } else if depth > 0 {
+                depth -= usize::from(token.kind.is_opening());
+            } else {
+                return matches!(token.kind, T::LineEnd | T::Semicolon) || token.kind.is_opening();
+            }
+            false
+        });
+        let first = target.get(start.map_or(0, |at| at + 1))?;
+        let target = text.get(first.span.start as usize..sign.span.start as usize)?.trim_end();
+        let what = if sign.kind == T::Plus { "add" } else { "subtract" };
+        Some(format!("to {what} one, write `{target} {}= 1`", sign.kind.text()))
+    }
+
+    /// Whether a reserved word was found where none fits.
+    pub fn is_of_word(&self) -> bool {
+        self.known.is_none() && self.found.is_some_and(|kind| kind.is_keyword())
     }
 
     fn expects(&self, kind: TokenKind) -> bool {
@@ -219,12 +253,14 @@ impl SyntaxError {
             ("int" | "float" | "double" | "auto" | "uint" | "half", Some(T::Name)) => {
                 "write `let name: f32 = …`: the type comes after the name"
             }
-            ("+", Some(T::Plus)) => "to add one, write `i += 1`",
             ("+" | "-", _) if matches!(self.found, Some(T::LineEnd | T::Semicolon | T::CloseBrace)) => {
                 "an operand is missing; to add one, write `i += 1`"
             }
             ("print", _) => "write `print(…)`, with what is printed in parentheses",
             _ => match (previous, self.found) {
+                (_, Some(T::Var)) if self.expects_label(Expect::Expression) => {
+                    "`var` begins a variable; a variance is `sum(i: (x[i] - m) * (x[i] - m)) / n as f32`, with the mean `m`"
+                }
                 (_, Some(T::Print)) if self.expects_label(Expect::Expression) => {
                     "`print(…)` is a statement of its own and has no value"
                 }
@@ -237,6 +273,27 @@ impl SyntaxError {
                 (_, Some(T::Colon | T::In)) if self.expects(T::CloseParen) => {
                     "the reductions are `sum prod min max any all argmin argmax count`, as in `sum(i: x[i])`"
                 }
+                (Some(T::Let | T::Var), Some(T::OpenParen)) => {
+                    "there are no tuples: give each name a `let` of its own, or let a struct hold the values"
+                }
+                (_, Some(T::Comma)) if self.expects(T::Step) => {
+                    "a `for` has one name: put one into the other, `for p in 3 { for q in 3 { … } }`"
+                }
+                (Some(T::Int), Some(T::Comma)) if self.expects(T::LineEnd) => {
+                    "decimals are written with a point, as in `3.5`"
+                }
+                (_, Some(T::Comma)) if self.expects(T::Assign) && self.expects(T::Colon) => {
+                    "give each name a `let` of its own: `let a = …; let b = …`"
+                }
+                (_, Some(T::Comma)) if self.expects(T::LineEnd) => {
+                    "a statement assigns to one place: `y[i] = …; z[i] = …`"
+                }
+                (_, Some(T::Comma)) if self.expects(T::CloseParen) => {
+                    "there are no tuples: a struct holds several values, `Pair { a: …, b: … }`"
+                }
+                (_, Some(T::If)) if self.expects(T::LineEnd) => {
+                    "a choice between values reads `if c { v } else { w }`"
+                }
                 (Some(T::Colon), Some(T::Assign)) => "write `let name = …`, without the `:`",
                 (Some(T::For), Some(T::OpenParen)) => "write `for i in 0..n { … }`",
                 (Some(T::Star), _) => "an operand is missing; powers are written `pow(x, y)` or `x * x`",
@@ -248,14 +305,14 @@ impl SyntaxError {
                 (_, Some(T::OpenParen)) if self.expects(T::LineEnd) => {
                     "only functions are called, by name: `name(…)`"
                 }
-                (Some(T::Int), Some(T::Comma)) if self.expects(T::LineEnd) => {
-                    "decimals are written with a point, as in `3.5`"
-                }
                 (_, Some(T::OpenBrace)) => {
                     "a value is missing before this brace; a block here needs parentheses"
                 }
                 (Some(T::Arrow), Some(T::OpenParen)) if self.expects_label(Expect::Name) => {
                     "results need no parentheses: `-> y: f32[n], z: f32[m]`"
+                }
+                (Some(T::Arrow), Some(T::OpenParen)) => {
+                    "there are no tuples: a function gives one value, which may be a struct"
                 }
                 (_, Some(T::Arrow)) => "a result is written `-> name: type` after the parameters",
                 (_, Some(kind)) if kind.is_keyword() && self.expects(T::CloseParen) => {

@@ -107,11 +107,13 @@ impl<'t> Words<'t> {
 
     /// A name that is being given; a reserved word there is reported as one.
     fn new_name(self) -> Rule<'t, Ident> {
-        let reserved = any().filter(|kind: &TokenKind| {
-            kind.is_keyword()
-                && !matches!(kind, TokenKind::In | TokenKind::Else | TokenKind::If | TokenKind::Inout)
-        });
-        let reserved = reserved.map_with(move |_, e| {
+        let means_more = |kind: &TokenKind| {
+            matches!(kind, TokenKind::In | TokenKind::Else | TokenKind::If | TokenKind::Inout)
+        };
+        let reserved = any().filter(move |kind: &TokenKind| kind.is_keyword() && !means_more(kind));
+        // Before a type these are names as well.
+        let declared = any().filter(means_more).then_ignore(just(TokenKind::Colon).rewind());
+        let reserved = reserved.or(declared).map_with(move |_, e| {
             let name = self.ident(e.span());
             e.emit(
                 Diagnostic::error(

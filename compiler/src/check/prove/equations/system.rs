@@ -2,6 +2,7 @@
 
 use super::digits;
 use super::exclusive::{self, Exclusive};
+use crate::check::prove::digits::whole;
 use crate::check::prove::nonzero::never_zero;
 use crate::check::prove::vocabulary::{Atom, Facts, Function, Key, Poly};
 use crate::mutants::mutant;
@@ -45,7 +46,30 @@ impl<'a> System<'a> {
         system.facts.forget_since(mark);
         // Before anything is replaced: of bits more is known than of numbers.
         system.define_bits();
+        system.compare_quotients();
         system
+    }
+
+    /// Quotients that are one number in two ways: `t / (h * w)` and `t / w / h`.
+    fn compare_quotients(&mut self) {
+        let mut quotients = Vec::new();
+        for poly in self.equations.iter().chain(&self.known) {
+            self.facts.atoms.any(poly, &mut |atom, key| {
+                if matches!(key, Key::Apply(Function::Quotient, _)) {
+                    quotients.push(atom);
+                }
+                false
+            });
+        }
+        quotients.sort_unstable();
+        quotients.dedup();
+        let known: Vec<_> = quotients.iter().map(|atom| whole(self.facts, *atom)).collect();
+        for (at, atom) in quotients.iter().enumerate() {
+            let same = known[..at].iter().position(|other| known[at].is_some() && *other == known[at]);
+            if let Some(other) = same {
+                self.equations.extend(Poly::atom(*atom).subtract(&Poly::atom(quotients[other])));
+            }
+        }
     }
 
     /// Facts that are equalities: those that can be at most 0.
