@@ -166,6 +166,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "fuse_launches",
             "hoist_checks",
             "hoist_reductions",
+            "matricize",
             "merge_axes",
             "pin_windows",
             "sink_loads",

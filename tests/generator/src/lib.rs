@@ -14,6 +14,7 @@ mod accesses;
 mod builtins;
 mod choices;
 mod columns;
+mod contractions;
 mod expressions;
 mod forms;
 mod kernel;
@@ -120,6 +121,11 @@ pub fn permutations() -> impl Strategy<Value = Program> {
 /// Kernels whose iterations walk an axis several times that is not that of neighbours; shrinks.
 pub fn columns() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| columns::generate(&choices))
+}
+
+/// Contractions whose axes stand in any order; shrinks.
+pub fn contractions() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..60).prop_map(|choices| contractions::generate(&choices))
 }
 
 /// Sums in which indices decide by their remainders which terms count.

@@ -75,7 +75,8 @@ use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 pub use launch::{Along, Part, launch_of};
 use need::Need;
-pub use products::{LEAST_ROWS, LEAST_STEPS};
+pub use products::LEAST_ROWS;
+pub use worth::{BETWEEN, LAUNCH, LEAST_STEPS};
 
 pub struct HoistReductions;
 

@@ -1,18 +1,14 @@
 //! Contractions of two arrays whose axes are the indices of loops, each once.
 
 use crate::analysis::contraction::{Class, Contraction, contractions};
-use crate::analysis::{Answer, Conditions, ask, written_buffers};
+use crate::analysis::written_buffers;
 use crate::data::Scalar;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
-use crate::passes::hoist_reductions::{LEAST_ROWS, LEAST_STEPS};
 use crate::passes::rematerialize::{free_values, is_rematerializable};
-
-/// Rows, or columns, along one axis from which on tiles of that axis are full.
-const FULL: i64 = 64;
 
 /// Definitions between a value around a reduction and literals.
 const DEPTH: u32 = 16;
@@ -109,7 +105,8 @@ impl Found {
         // What it is made of stands for itself in another launch.
         let around: Vec<Value> = axes.iter().map(|axis| axis.index).collect();
         let used = free_values(kernel, reduce).into_iter().chain(kernel.insts[reduce].arguments.to_vec());
-        let is_free = |value: Value| around.contains(&value) || is_rematerializable(kernel, value, &[], DEPTH);
+        let is_free =
+            |value: Value| around.contains(&value) || is_rematerializable(kernel, value, &[], DEPTH);
         if !used.into_iter().all(is_free) {
             return None;
         }
@@ -133,23 +130,17 @@ impl Found {
         extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)).unwrap_or(Expr::Int(1))
     }
 
-    /// Whether tiles are worth copies: each element that is copied costs less than it is used for. Tiles along one axis of the
-    /// rows, and one of the columns, would do where both fill them.
-    pub fn pays(&self, kernel: &mut Kernel, launch: Launch) -> bool {
-        let [rows, columns, steps] = [Class::M, Class::N, Class::K].map(|class| self.of_class(class));
-        let mut conditions = Conditions::new()
-            .prefers_at_least(&self.extents(&rows), LEAST_ROWS)
-            .prefers_at_least(&self.extents(&columns), LEAST_ROWS)
-            .prefers_at_least(&self.extents(&steps), LEAST_STEPS);
-        if steps.len() == 1 {
-            let longest = |indices: &[Value]| {
-                let extents = indices.iter().map(|index| self.extent(*index));
-                extents.reduce(|left, right| Expr::binary(BinaryOp::Max, left, right)).unwrap_or(Expr::Int(1))
-            };
-            let shorter = Expr::binary(BinaryOp::Min, longest(&rows), longest(&columns));
-            conditions = conditions.prefers(Expr::binary(BinaryOp::Less, shorter, Expr::Int(FULL)));
-        }
-        ask(kernel, launch, &conditions) == Answer::Yes
+    /// Whether one axis of all of a class, made by quotients and remainders of its index, would do as well: neighbours of each
+    /// array lie along the last axis of rows, columns or steps.
+    pub fn runs_along_last(&self) -> bool {
+        let is_last = |index: &Value| {
+            let class = self.axes.iter().find(|axis| axis.index == *index).map(|axis| axis.class);
+            let of_class = self.axes.iter().rfind(|axis| Some(axis.class) == class);
+            of_class.is_some_and(|axis| axis.index == *index && axis.class != Class::Batch)
+        };
+        let operands = self.operands.iter().map(|operand| Some(&operand.subscripts));
+        let mut all = operands.chain([self.stored.as_ref()]);
+        all.all(|subscripts| subscripts.and_then(|all| all.last()).is_some_and(is_last))
     }
 }
 
@@ -222,7 +213,8 @@ fn stored(kernel: &Kernel, forall: Inst, axes: &[Axis]) -> Option<Vec<Value>> {
         }
         let Payload::Access { buffer, .. } = data.payload else { return None };
         let subscripts = kernel.subscripts(data).to_vec();
-        if !is_whole(kernel, axes, buffer, &subscripts) || found.as_ref().is_some_and(|it| *it != subscripts) {
+        if !is_whole(kernel, axes, buffer, &subscripts) || found.as_ref().is_some_and(|it| *it != subscripts)
+        {
             return None;
         }
         found = Some(subscripts);

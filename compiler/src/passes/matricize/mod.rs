@@ -91,10 +91,10 @@ impl Matricize {
         found: &Found,
         context: &PassContext,
     ) -> Option<Kernel> {
-        if !self.always && !found.pays(kernel, launch) {
+        let plan = plan::least(kernel, launch, found)?;
+        if !self.always && !plan.pays(kernel, launch, found, &context.target) {
             return None;
         }
-        let plan = plan::least(kernel, launch, found)?;
         // Where axes cannot become one as they are (an array is read elsewhere, too), more is copied.
         plan.larger().into_iter().find_map(|plan| {
             let mut made = kernel.clone();

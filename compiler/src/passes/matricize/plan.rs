@@ -7,6 +7,15 @@ use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
+use crate::passes::fill::THREADS_AT_ONCE;
+use crate::passes::hoist_reductions::{BETWEEN, LAUNCH, LEAST_ROWS, LEAST_STEPS};
+use crate::passes::pass::TargetFacts;
+
+/// Rows, or columns, along one axis from which on tiles of that axis are full.
+const FULL: i64 = 64;
+
+/// How much of a step is saved, as a part, where tiles along one axis a side are half empty.
+const ALONG_ONE: i64 = 2;
 
 /// The order of the axes of each class, and what is copied for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +59,46 @@ impl Plan {
         }
         sum
     }
+
+    /// Whether the product is large enough for tiles, and what they save is more than the copies cost.
+    pub fn pays(&self, kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts) -> bool {
+        let [rows, columns] = &self.outer;
+        let steps = found.extents(&self.steps);
+        let mut conditions = Conditions::new()
+            .prefers_at_least(&found.extents(rows), LEAST_ROWS)
+            .prefers_at_least(&found.extents(columns), LEAST_ROWS)
+            .prefers_at_least(&steps, LEAST_STEPS as i64);
+        let longest = |indices: &[Value]| {
+            let extents = indices.iter().map(|index| found.extent(*index));
+            extents.reduce(|left, right| binary(BinaryOp::Max, left, right)).unwrap_or(Expr::Int(1))
+        };
+        let is_one = self.steps.len() == 1;
+        if is_one {
+            // Else tiles along one axis of the rows, and one of the columns, do.
+            let shorter = binary(BinaryOp::Min, longest(rows), longest(columns));
+            conditions = conditions.prefers(binary(BinaryOp::Less, shorter, Expr::Int(FULL)));
+        }
+        let launches = self.copied.iter().filter(|copied| **copied).count() as i64 + i64::from(self.apart);
+        let at_once = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+        let cost = binary(BinaryOp::Mul, self.elements(found), Expr::Int(BETWEEN));
+        let cost = binary(BinaryOp::Add, cost, Expr::Int(launches * LAUNCH * at_once));
+        // What a step takes as it is, of the time that it takes one thread of many: tiles that are made of quotients are nearly as
+        // good as others, those along one axis are half empty, and else there are none.
+        let (of_cost, of_steps) = match (is_one, found.runs_along_last()) {
+            (false, true) => (4, 1),
+            (true, _) => (ALONG_ONE, 1),
+            (false, false) => (1, 4),
+        };
+        let cost = binary(BinaryOp::Mul, cost, Expr::Int(of_cost));
+        let all = binary(BinaryOp::Mul, found.extents(&self.axes_of_results().concat()), steps);
+        let saved = binary(BinaryOp::Mul, all, Expr::Int(of_steps));
+        let conditions = conditions.prefers(binary(BinaryOp::LessEqual, cost, saved));
+        ask(kernel, launch, &conditions) == Answer::Yes
+    }
+}
+
+fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
+    Expr::binary(op, left, right)
 }
 
 /// The plan that copies the fewest elements; `None` where nothing is to be copied.
@@ -87,12 +136,14 @@ pub fn least(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Plan>
             }
         }
     }
-    plans.into_iter().reduce(|best, other| {
-        let less = Expr::binary(BinaryOp::Less, other.elements(found), best.elements(found));
-        let is_less = ask(kernel, launch, &Conditions::new().prefers(less)) == Answer::Yes;
-        if is_less { other } else { best }
-    })
-    .filter(|plan| plan.apart || plan.copied.contains(&true))
+    plans
+        .into_iter()
+        .reduce(|best, other| {
+            let less = Expr::binary(BinaryOp::Less, other.elements(found), best.elements(found));
+            let is_less = ask(kernel, launch, &Conditions::new().prefers(less)) == Answer::Yes;
+            if is_less { other } else { best }
+        })
+        .filter(|plan| plan.apart || plan.copied.contains(&true))
 }
 
 /// Whether indices are neighbouring subscripts, in their order.

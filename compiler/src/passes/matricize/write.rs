@@ -158,7 +158,8 @@ fn places(
         for index in group {
             sum = Some(match sum {
                 Some(before) => {
-                    let last = mutant!("matricize: an index is multiplied with its own extent", *index, group[0]);
+                    let last =
+                        mutant!("matricize: an index is multiplied with its own extent", *index, group[0]);
                     let extent = emit.expression(&found.extent(last));
                     let before = emit.mul(before, extent);
                     emit.add(before, stands(*index))

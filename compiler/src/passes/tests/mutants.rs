@@ -170,11 +170,19 @@ impl Set {
 
     fn new() -> Self {
         let pipeline = pipeline();
-        let samples: Vec<Sample> =
-            ["forms", "spaces", "locals", "tapes", "programs", "permutations", "columns", "steps", "strides"]
-                .into_iter()
-                .flat_map(samples_of)
-                .collect();
+        let sources = [
+            "forms",
+            "spaces",
+            "locals",
+            "tapes",
+            "programs",
+            "permutations",
+            "columns",
+            "steps",
+            "strides",
+            "contractions",
+        ];
+        let samples: Vec<Sample> = sources.into_iter().flat_map(samples_of).collect();
         let known = |sample: Sample| {
             let expected = sample.outcomes(&sample.kernel);
             let (right, reached) = reached_by(|| after(&sample, &pipeline));
