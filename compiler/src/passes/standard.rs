@@ -15,6 +15,7 @@ use super::hoist_reductions::HoistReductions;
 use super::licm::Licm;
 use super::lower_tiles::LowerTiles;
 use super::map::Map;
+use super::matricize::Matricize;
 use super::merge_axes::MergeAxes;
 use super::moments::Moments;
 use super::narrow::Narrow;
@@ -74,6 +75,9 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // After `collapse`, which gives reductions over several axes one order, and `reduce_atomics`, which shows all
         // reductions; before `hoist_reductions`, which gives each of them a launch of its own.
         (Arc::new(Moments), false),
+        // After `merge_axes`, which leaves it the axes that do not lie side by side, and all that makes reductions; before
+        // `hoist_reductions`, which looks for products with one axis of steps.
+        (Arc::new(Matricize::default()), false),
         (Arc::new(HoistReductions), false),
         // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
         (Arc::new(SinkLoads), false),

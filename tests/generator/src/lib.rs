@@ -14,6 +14,7 @@ mod accesses;
 mod builtins;
 mod choices;
 mod columns;
+mod contractions;
 mod expressions;
 mod forms;
 mod kernel;
@@ -126,6 +127,11 @@ pub fn columns() -> impl Strategy<Value = Program> {
 /// Loops in order that are parallel or nearly so, digits of indices, and triangles of products.
 pub fn loops() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| loops::generate(&choices))
+}
+
+/// Contractions whose axes stand in any order; shrinks.
+pub fn contractions() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..60).prop_map(|choices| contractions::generate(&choices))
 }
 
 /// Sums in which indices decide by their remainders which terms count.

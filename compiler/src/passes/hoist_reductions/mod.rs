@@ -74,7 +74,10 @@ use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
+pub use launch::{Along, Part, launch_of};
 use need::Need;
+pub use products::LEAST_ROWS;
+pub use worth::{BETWEEN, LAUNCH, LEAST_STEPS};
 
 pub struct HoistReductions;
 

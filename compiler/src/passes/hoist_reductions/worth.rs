@@ -15,10 +15,10 @@ use crate::passes::pass::TargetFacts;
 /// Steps of a loop from which on it is worth memory for its result.
 pub const LEAST_STEPS: u64 = 16;
 /// What a value costs that one launch writes and another one reads, in steps of a loop.
-const BETWEEN: i64 = 8;
+pub const BETWEEN: i64 = 8;
 /// What one more launch costs a thread, in steps of a loop; one more for each two threads of a multiprocessor, which hide
 /// what memory takes from each other (the figures are those of `fill.rs`).
-const LAUNCH: i64 = 64;
+pub const LAUNCH: i64 = 64;
 /// Bytes of scratch memory that are little on any machine.
 const LITTLE: i64 = 1 << 30;
 

@@ -170,7 +170,7 @@ impl Set {
 
     fn new() -> Self {
         let pipeline = pipeline();
-        let samples: Vec<Sample> = [
+        let sources = [
             "forms",
             "spaces",
             "locals",
@@ -181,10 +181,9 @@ impl Set {
             "steps",
             "strides",
             "loops",
-        ]
-        .into_iter()
-        .flat_map(samples_of)
-        .collect();
+            "contractions",
+        ];
+        let samples: Vec<Sample> = sources.into_iter().flat_map(samples_of).collect();
         let known = |sample: Sample| {
             let expected = sample.outcomes(&sample.kernel);
             let (right, reached) = reached_by(|| after(&sample, &pipeline));

@@ -11,11 +11,11 @@ use crate::ir::op::Constant;
 use crate::ir::testing::{Outcome, generate, host_values, interpret};
 use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
-use crate::passes::{Pipeline, PipelineError, PipelineOptions, SplitResidues, TargetFacts};
+use crate::passes::{Matricize, Pipeline, PipelineError, PipelineOptions, SplitResidues, TargetFacts};
 use crate::source::SourceFile;
 use krn_generator::{
-    Program, columns, forms, idioms, locals, loops, patterns, permutations, programs, spaces, strides,
-    time_steps,
+    Program, columns, contractions, forms, idioms, locals, loops, patterns, permutations, programs, spaces,
+    strides, time_steps,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -23,7 +23,7 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 12] = [
+pub const SOURCES: [(&str, usize); 13] = [
     ("forms", 400),
     ("spaces", 120),
     ("locals", 80),
@@ -36,6 +36,7 @@ pub const SOURCES: [(&str, usize); 12] = [
     ("steps", 40),
     ("strides", 120),
     ("loops", 240),
+    ("contractions", 80),
 ];
 
 /// A kernel before all passes.
@@ -91,6 +92,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "steps" => sampled(time_steps(), count),
         "strides" => sampled(strides(), count),
         "loops" => sampled(loops(), count),
+        "contractions" => sampled(contractions(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }
@@ -152,12 +154,19 @@ impl Sample {
     }
 }
 
+/// A pipeline whose passes do for a few results what pays for many.
+pub fn whatever_the_sizes(pipeline: Pipeline) -> Pipeline {
+    let pipeline = pipeline.replace("split_residues", SplitResidues { least: 1 });
+    pipeline
+        .and_then(|pipeline| pipeline.replace("matricize", Matricize { always: true }))
+        .expect("they are known")
+}
+
 /// The standard pipeline, as far as threads that run one after another can run what it leaves: no teams, which wait for
 /// each other.
 pub fn pipeline() -> Pipeline {
     let standard = Pipeline::for_target(&TargetFacts::new(90));
-    // A class of a few results is worth a launch here.
-    let standard = standard.replace("split_residues", SplitResidues { least: 1 }).expect("it is known");
+    let standard = whatever_the_sizes(standard);
     let known: Vec<String> = standard.names().map(str::to_string).collect();
     let teams = ["stage", "split_reductions", "privatize"].into_iter();
     teams

@@ -1,10 +1,10 @@
 //! How often passes do anything in random kernels: a pass that never does is not tested by them.
 
-use super::quick::{SOURCES, Sample, samples_of};
+use super::quick::{SOURCES, Sample, samples_of, whatever_the_sizes};
 use crate::analysis::model::representative_sizes;
 use crate::ir::Specialization;
 use crate::ir::kernel::{Kernel, Step};
-use crate::passes::{Pipeline, PipelineOptions, PipelineReport, SplitResidues};
+use crate::passes::{Pipeline, PipelineOptions, PipelineReport};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("double_buffer", 10),
     ("collapse", 30),
     ("split_residues", 60),
+    ("matricize", 40),
     ("hoist_reductions", 15),
     ("sink_loads", 20),
     ("speculate", 3),
@@ -111,10 +112,7 @@ fn has_while(plan: &[Step]) -> bool {
 
 #[test]
 fn every_pass_and_form_occurs_in_random_kernels() {
-    // A class of a few results is worth a launch here.
-    let pipeline = Pipeline::for_target(&super::target())
-        .replace("split_residues", SplitResidues { least: 1 })
-        .expect("it is known");
+    let pipeline = whatever_the_sizes(Pipeline::for_target(&super::target()));
     let mut rates: BTreeMap<String, [usize; SOURCES.len()]> = BTreeMap::new();
     let mut forms: BTreeMap<String, [usize; SOURCES.len()]> = BTreeMap::new();
     for (column, (source, _)) in SOURCES.iter().enumerate() {

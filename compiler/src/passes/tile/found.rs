@@ -125,6 +125,8 @@ const GAP: i64 = 32;
 const SIZE: i64 = 4096;
 /// Steps that are not the same everywhere.
 const FAR: i64 = 1 << 40;
+/// The longest step: what a block has of it can be counted.
+const FARTHEST: i64 = 1 << 48;
 
 impl Found {
     /// `None` where the launch is no such loop, or all accesses run along one axis.
@@ -293,11 +295,12 @@ fn number(step: &Option<Polynomial>) -> i64 {
 /// A polynomial of sizes where all of them are large.
 pub fn stand_in(polynomial: &Polynomial) -> i64 {
     let terms = polynomial.terms().iter();
-    terms.fold(0i64, |sum, (monomial, coefficient)| {
+    let sum = terms.fold(0i64, |sum, (monomial, coefficient)| {
         let sizes = SIZE.saturating_pow(monomial.degree() as u32);
         let coefficient = i64::try_from(*coefficient).unwrap_or(FAR);
         sum.saturating_add(coefficient.saturating_mul(sizes))
-    })
+    });
+    sum.clamp(-FARTHEST, FARTHEST)
 }
 
 /// The one loop of a launch, beside which nothing happens, with its axes.

@@ -154,8 +154,11 @@ impl Found {
 
 /// Axes whose extents are no less than 0: products of two that are would be blocks.
 fn never_negative(kernel: &Kernel, axes: Vec<LoopAxis>) -> Vec<LoopAxis> {
-    let axes = axes.into_iter();
-    axes.map(|axis| LoopAxis { extent: block_count(kernel, &axis.extent, 1), ..axis }).collect()
+    let at_least_none = |axis: LoopAxis| match kernel.never_negative(&axis.extent) {
+        true => axis,
+        false => LoopAxis { extent: block_count(kernel, &axis.extent, 1), ..axis },
+    };
+    axes.into_iter().map(at_least_none).collect()
 }
 
 /// Bytes below which elements count as neighbours.
