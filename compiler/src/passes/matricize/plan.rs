@@ -14,8 +14,9 @@ use crate::passes::pass::TargetFacts;
 /// Rows, or columns, along one axis from which on tiles of that axis are full.
 const FULL: i64 = 64;
 
-/// How much of a step is saved, as a part, where tiles along one axis a side are half empty.
-const ALONG_ONE: i64 = 2;
+/// How much of a step is saved, as a part, where tiles along one axis a side are not full (57 x 59 pixels of 60 channels, on an H100:
+/// 147 us along one axis, 214 with copies).
+const ALONG_ONE: i64 = 4;
 
 /// The order of the axes of each class, and what is copied for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,7 +84,7 @@ impl Plan {
         let cost = binary(BinaryOp::Mul, self.elements(found), Expr::Int(BETWEEN));
         let cost = binary(BinaryOp::Add, cost, Expr::Int(launches * LAUNCH * at_once));
         // What a step takes as it is, of the time that it takes one thread of many: tiles that are made of quotients are nearly as
-        // good as others, those along one axis are half empty, and else there are none.
+        // good as others, those along one axis are not full, and else there are none.
         let (of_cost, of_steps) = match (is_one, found.runs_along_last()) {
             (false, true) => (4, 1),
             (true, _) => (ALONG_ONE, 1),
