@@ -12,6 +12,8 @@ mod origin;
 mod refused;
 mod shared;
 mod variants;
+#[cfg(test)]
+pub(crate) use variants::specialized;
 
 pub use error::CompileError;
 pub use explain::{ExplainedSchedule, explain_forms, explain_schedules, explain_sizes};

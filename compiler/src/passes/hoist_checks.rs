@@ -28,6 +28,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases, Short};
 use crate::ir::op::{Constant, Opcode};
 use crate::manifest::Expr;
+use crate::mutants::mutant;
 
 pub struct HoistChecks;
 
@@ -153,13 +154,15 @@ fn hoist(kernel: &mut Kernel, block: Block, inst: Inst, checks: &[Hoisted]) {
         emit.at(data.span, |emit| {
             let zero = emit.int(0);
             let extent = emit.expression(extent);
+            let beside = &mutant!("hoist_checks: nothing is beside the index", *beside, 0);
             let first = emit.add_int(given_low, *beside);
             let end = emit.add_int(given_high, *beside);
             let empty = emit.binary(Opcode::Ge, given_low, given_high);
             let above = emit.binary(Opcode::Ge, first, zero);
             let below = emit.binary(Opcode::Le, end, extent);
             let inside = emit.binary(Opcode::And, above, below);
-            let all = emit.binary(Opcode::Or, inside, empty);
+            let either = emit.binary(Opcode::Or, inside, empty);
+            let all = mutant!("hoist_checks: an empty range is tested", either, inside);
             // The first subscript that lies outside: the first of all, or the first one behind the array.
             let behind = emit.binary(Opcode::Max, first, extent);
             let outside = emit.select(above, behind, first);
@@ -168,7 +171,8 @@ fn hoist(kernel: &mut Kernel, block: Block, inst: Inst, checks: &[Hoisted]) {
                 return;
             }
             let least = emit.int(-beside);
-            let most = emit.add_int(extent, -beside);
+            let most =
+                emit.add_int(extent, mutant!("hoist_checks: the last one is cut off", -beside, -beside - 1));
             low = emit.binary(Opcode::Max, low, least);
             high = emit.binary(Opcode::Min, high, most);
         });

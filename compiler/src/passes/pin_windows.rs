@@ -28,6 +28,7 @@ use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Constant, Opcode};
 use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
 
 pub struct PinWindows;
 
@@ -109,7 +110,10 @@ fn pin(kernel: &mut Kernel, launch: Launch, forall: Inst, (block, inst): (Block,
     }
     let span = kernel.insts[inst].span;
     for (at, (low, length)) in lows.iter().zip(&lengths).enumerate() {
-        let end = Payload::Constant(Constant::Int(Scalar::I64, (low + length).into()));
+        let low = mutant!("pin_windows: a window begins at 0", *low, 0);
+        let length = mutant!("pin_windows: all axes are as long as the first", *length, lengths[0]);
+        let end = low + mutant!("pin_windows: a window is shorter", length, length - 1);
+        let end = Payload::Constant(Constant::Int(Scalar::I64, end.into()));
         let end = kernel.make_inst(Opcode::Const, end, &[], span);
         let place = kernel.blocks[block].insts.iter().position(|other| *other == inst)?;
         kernel.blocks[block].insts.insert(place, end);

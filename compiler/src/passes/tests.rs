@@ -1,3 +1,4 @@
+mod apart;
 mod deviations;
 mod matrices;
 mod mutants;

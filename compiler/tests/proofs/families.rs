@@ -319,7 +319,8 @@ fn digits() -> Vec<Candidate> {
     ];
     let mut all = Vec::new();
     let mut push = |parts: &[(&str, &str)]| {
-        for range in ["n * m", "2 * n * m", "2 * m * n + 1", "n * m * 3"] {
+        let ranges = ["2 * n * m", "2 * m * n + 1", "n * m", "n * m * 3"];
+        for range in &ranges[..if parts.len() == 2 { 4 } else { 2 }] {
             let extents: Vec<&str> = parts.iter().map(|(_, extent)| *extent).collect();
             let subscripts: Vec<&str> = parts.iter().map(|(digit, _)| *digit).collect();
             all.push(Candidate {
@@ -328,7 +329,7 @@ fn digits() -> Vec<Candidate> {
                     extents.join(", "),
                     subscripts.join(", ")
                 ),
-                sizes: sizes(&[0, 1, 2, 3], &[0, 1, 2, 4], &[0]),
+                sizes: sizes(&[0, 1, 3], &[1, 2, 4], &[0]),
             });
         }
     };

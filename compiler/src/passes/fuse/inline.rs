@@ -32,6 +32,7 @@ use crate::ir::clone::ValueMap;
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
+use crate::mutants::mutant;
 
 pub struct Inline;
 
@@ -58,7 +59,7 @@ impl Pass for Inline {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         while let Some((filled, plans)) = find(kernel) {
-            for (launch, plan) in &plans {
+            for (launch, plan) in &plans[mutant!("inline: a reader keeps its load", 0, 1)..] {
                 super::apply(kernel, *launch, plan);
             }
             kernel.replace_step(filled, &[]);
@@ -120,7 +121,8 @@ fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> O
     let sources = loaded_in(kernel, body);
     let mut all = Vec::new();
     for (launch, loads) in &users.read {
-        if is_written(kernel, &sources, (users.filled, *launch))? {
+        let written_between = is_written(kernel, &sources, (users.filled, *launch))?;
+        if mutant!("inline: nobody writes what it is made of", written_between, false) {
             return None;
         }
         for load in loads {
@@ -132,7 +134,9 @@ fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> O
             {
                 return None;
             }
-            let indices: ValueMap = written.iter().copied().zip(subscripts.iter().copied()).collect();
+            let there = mutant!("inline: every place reads what the first one does", *load, loads[0]);
+            let there = kernel.subscripts(&kernel.insts[there]);
+            let indices: ValueMap = written.iter().copied().zip(there.iter().copied()).collect();
             let plan = Plan {
                 buffer,
                 producer,

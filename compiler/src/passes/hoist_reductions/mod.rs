@@ -186,6 +186,8 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
         let body = kernel.insts[forall].regions[0];
         // What stands before the loop has been written when the reduction comes there.
         let of_loop = written_buffers(kernel, body);
+        let of_loop =
+            mutant!("hoist_reductions: what its own loop writes is read", of_loop, EntitySet::new());
         let reduces =
             kernel.blocks[body].insts.iter().filter(|inst| kernel.insts[**inst].opcode == Opcode::Reduce);
         let needs: Vec<Need> = reduces

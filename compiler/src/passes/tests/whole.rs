@@ -4,7 +4,7 @@
 //! The emulator, and the compiler that it is built on, are crates from outside, without mutants: a module goes to them as a
 //! document.
 
-use crate::compile::{CompiledModule, check};
+use crate::compile::{CompileOptions, CompiledModule, SymbolValues, Variants, check, specialized};
 use crate::fat::{Fat, Image};
 use crate::ir::kernel::Kernel;
 use crate::lower::{LowerOptions, lower};
@@ -14,8 +14,9 @@ use crate::ptx::select::{SelectOptions, Selection};
 use crate::source::SourceFile;
 use krn_compiler::check::typed;
 use krn_compiler::data::Scalar;
-use krn_compiler::manifest::{ArgumentKind, KernelManifest};
+use krn_compiler::manifest::{ArgumentKind, KernelManifest, Value};
 use krn_generator::Program;
+use krn_runtime::verify::cases::{Directives, at_sizes};
 use krn_runtime::verify::{
     Case, CheckOptions, Expectation, Fill, VerifyError, choose_sizes, fill, read_statics,
 };
@@ -30,11 +31,22 @@ const CAPABILITY: u32 = 90;
 /// Reference steps after which a kernel is none for this.
 const STEP_LIMIT: u64 = 400_000;
 
+/// A kernel of a text, and what it is compiled for.
+#[derive(Clone)]
+struct Subject {
+    text: String,
+    /// One of several.
+    only: Option<String>,
+    /// Sizes that its code is for; else for all.
+    sizes: Option<SymbolValues>,
+}
+
 /// A kernel with inputs, and what it computes of them.
 pub struct Whole {
     /// `forms 17`
     pub name: String,
     pub text: String,
+    subject: Subject,
     kernel: typed::Kernel,
     case: Case,
     expected: Expectation,
@@ -62,15 +74,54 @@ impl Whole {
             assert_ne!(plain, *program, "{name} does not compile: {program:?}");
             return Self::within(name, &plain, step_limit);
         };
-        let text = program.source.clone();
-        let (right, reached) = reached_by(|| document(&text));
-        let right = right.unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        let subject = Subject { text: program.source.clone(), only: None, sizes: None };
         let case = case(program, &compilation.compiled.manifest.kernels[0]);
+        Self::made(name, subject, &compilation.program, 0, case, step_limit)
+    }
+
+    /// A kernel of a file below `tests/kernels`, or of a text, on what its directives say, at some sizes; with code for these
+    /// where that is asked for.
+    pub fn at(text: &str, kernel: &str, sizes: &[(&str, i64)], for_them: bool) -> Option<Self> {
+        let source = krn_compiler::source::SourceFile::new("kernels.krn", text);
+        let mut options = krn_compiler::CompileOptions::for_target(TARGET);
+        options.only = Some(kernel.to_string());
+        let compilation = krn_compiler::compile(&source, &options).expect("it compiles");
+        let at =
+            compilation.program.kernels.iter().position(|known| known.name == kernel).expect("the kernel");
+        let known = &compilation.program.kernels[at];
+        let manifest = compilation.compiled.manifest.kernels.iter().find(|known| known.name == kernel);
+        let manifest = manifest.expect("the kernel");
+        let directives = Directives::for_kernel(&source, source.line_column(known.span.start).0);
+        let named = sizes.iter().map(|(name, size)| (name.to_string(), Value::Int((*size).into())));
+        let named: Vec<_> = named.collect();
+        let case = at_sizes(manifest, &directives.expect("directives"), &named).expect("sizes");
+        let values =
+            sizes.iter().map(|(name, size)| (name.to_string(), crate::manifest::Value::Int((*size).into())));
+        let subject = Subject {
+            text: text.to_string(),
+            only: Some(kernel.to_string()),
+            sizes: for_them.then(|| values.collect()),
+        };
+        let case = case.inputs(manifest).expect("inputs");
+        Self::made(kernel.to_string(), subject, &compilation.program, at, case, u64::MAX)
+    }
+
+    fn made(
+        name: String,
+        subject: Subject,
+        program: &typed::Program,
+        at: usize,
+        case: Case,
+        step_limit: u64,
+    ) -> Option<Self> {
+        let (right, reached) = reached_by(|| document(&subject));
+        let text = subject.text.clone();
+        let right = right.unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
         let statics = read_statics(&load(&right).expect("a module")).expect("statics");
-        let kernel = compilation.program.kernels[0].clone();
+        let kernel = program.kernels[at].clone();
         let limits = CheckOptions { full_steps: u128::MAX, step_limit, ..CheckOptions::default() };
-        let expected = Expectation::of(&compilation.program, &kernel, &case, &statics, &limits);
-        let whole = Self { name, text, kernel, case, expected, right, wrong: None, reached };
+        let expected = Expectation::of(program, &kernel, &case, &statics, &limits);
+        let whole = Self { name, text, subject, kernel, case, expected, right, wrong: None, reached };
         let wrong = match whole.judged(&whole.right) {
             Err(VerifyError::Reference(_)) => return None,
             Err(error) => Some(error.to_string()),
@@ -81,7 +132,7 @@ impl Whole {
 
     /// What is wrong with what this crate makes of the kernel.
     pub fn complaint(&self) -> Option<String> {
-        match document(&self.text) {
+        match document(&self.subject) {
             Err(error) => Some(error),
             Ok(document) if document == self.right => None,
             Ok(document) => self.difference(&document),
@@ -119,11 +170,18 @@ fn load(document: &str) -> krn_runtime::Result<Module> {
 }
 
 /// What this crate makes of a kernel, on this thread alone: others do not have its mutant.
-fn document(text: &str) -> Result<String, String> {
-    let file = SourceFile::new("random.krn", text);
-    let (program, _) = check(&file);
+fn document(subject: &Subject) -> Result<String, String> {
+    let file = SourceFile::new("random.krn", subject.text.as_str());
+    let (mut program, _) = check(&file);
+    if let Some(only) = &subject.only {
+        program.kernels.retain(|kernel| kernel.name == *only);
+    }
     let mut module =
         lower(&program, &file, LowerOptions::for_target(TARGET)).map_err(|_| "it is not lowered")?;
+    if let Some(sizes) = &subject.sizes {
+        let options = CompileOptions { variants: Variants::For(sizes.clone()), ..CompileOptions::default() };
+        module.kernels = module.kernels.iter().flat_map(|kernel| specialized(kernel, &options)).collect();
+    }
     let pipeline = Pipeline::for_target(&TargetFacts::new(CAPABILITY));
     for kernel in &mut module.kernels {
         let done = pipeline.run(kernel, &PipelineOptions::default(), &mut |_| {});

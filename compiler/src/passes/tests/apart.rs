@@ -1,0 +1,126 @@
+//! Wrong versions of passes that no random kernel reaches, each with a kernel that catches it: from text to numbers, as
+//! `whole.rs` has it, with code for the sizes where a form is for some sizes alone.
+
+use super::mutants::{caught_from_text_to_numbers, side_by_side};
+use super::whole::Whole;
+use crate::mutants::with;
+use std::fs;
+use std::path::Path;
+
+/// Kernels of this test, where those of `tests/kernels` are large or reach nothing.
+const OWN: &str = include_str!("apart.krn");
+
+/// A kernel on what its directives say.
+struct Place {
+    /// Below `tests/kernels`; `None` for [`OWN`].
+    file: Option<&'static str>,
+    kernel: &'static str,
+    sizes: &'static [(&'static str, i64)],
+    /// Whether its code is for these sizes, and not for all.
+    for_them: bool,
+}
+
+const fn at(file: &'static str, kernel: &'static str, sizes: &'static [(&'static str, i64)]) -> Place {
+    Place { file: Some(file), kernel, sizes, for_them: false }
+}
+
+const fn own(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -> Place {
+    Place { file: None, kernel, sizes, for_them: false }
+}
+
+const fn for_sizes(place: Place) -> Place {
+    Place { for_them: true, ..place }
+}
+
+/// The mutants, and where each is caught.
+const PLACES: &[(&str, Place)] = &[
+    ("lower: `break` ends nothing", at("control/breaks.krn", "first_positive", &[("m", 31), ("n", 127)])),
+    (
+        "scalarize: each round begins with what was there first",
+        at("locals/registers.krn", "four_sums", &[("m", 2), ("n", 1)]),
+    ),
+    (
+        "speculate: every index lies within the array",
+        for_sizes(at("reductions/masked.krn", "as_far_as_it_goes", &[("m", 1), ("n", 260)])),
+    ),
+    (
+        "threads: nobody else reads what a row keeps",
+        for_sizes(at("locals/products.krn", "normalized_product", &[("k", 20), ("m", 20), ("n", 20)])),
+    ),
+    (
+        "canonical: a factor is left out",
+        for_sizes(at("stage/spelled.krn", "diagonal_between", &[("k", 12), ("m", 12), ("n", 18)])),
+    ),
+    (
+        "product: masks are asked in no chunk",
+        for_sizes(at("stage/masked.krn", "doubles_up_to_a_row", &[("n", 14)])),
+    ),
+    (
+        "product: a value has the term of another",
+        for_sizes(at("stage/several.krn", "apart", &[("k", 41), ("m", 33), ("n", 40)])),
+    ),
+    (
+        "product: what a term subtracts is added",
+        for_sizes(at("stage/several.krn", "complex", &[("k", 41), ("m", 33), ("n", 40)])),
+    ),
+    (
+        "tile contraction: a chunk is read while it comes",
+        for_sizes(own("quotients", &[("k", 41), ("m", 33), ("n", 24)])),
+    ),
+    (
+        "tile contraction: one more step than there is",
+        for_sizes(own("quotients", &[("k", 41), ("m", 33), ("n", 24)])),
+    ),
+    (
+        "tile contraction: steps past the end are what the code makes of zeros",
+        for_sizes(own("quotients", &[("k", 41), ("m", 33), ("n", 24)])),
+    ),
+    ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
+    ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
+    ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),
+    (
+        "hoist_reductions: what its own loop writes is read",
+        own("rows_once", &[("m", 5), ("n", 40), ("t", 1)]),
+    ),
+    ("inline: a reader keeps its load", at("locals/inline.krn", "differences", &[("h", 7), ("w", 5)])),
+    ("inline: nobody writes what it is made of", at("locals/inline.krn", "overwritten", &[("n", 31)])),
+    ("inline: every place reads what the first one does", at("locals/inline.krn", "rounded", &[("n", 1)])),
+    (
+        "pin_windows: a window is shorter",
+        for_sizes(own("window", &[("a", 3), ("b", 2), ("h", 256), ("w", 257)])),
+    ),
+    (
+        "pin_windows: all axes are as long as the first",
+        for_sizes(own("window", &[("a", 3), ("b", 2), ("h", 256), ("w", 257)])),
+    ),
+    ("pin_windows: a window begins at 0", for_sizes(own("window_from_one", &[("a", 4), ("n", 65543)]))),
+];
+
+/// The names of the mutants that are caught here.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PLACES.iter().map(|(name, _)| *name)
+}
+
+impl Place {
+    fn whole(&self) -> Whole {
+        let text = match self.file {
+            Some(file) => {
+                let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/kernels");
+                fs::read_to_string(folder.join(file)).expect("a file of kernels")
+            }
+            None => OWN.to_string(),
+        };
+        Whole::at(&text, self.kernel, self.sizes, self.for_them).expect("the reference ends")
+    }
+}
+
+/// What notices each of the mutants, and how often its place was reached.
+pub fn tried() -> Vec<(&'static str, Option<String>, u64)> {
+    let places: Vec<&(&'static str, Place)> = PLACES.iter().collect();
+    side_by_side(&places, |(name, place)| {
+        let whole = place.whole();
+        assert_eq!(whole.difference_of_the_right(), None, "{name}: {}", place.kernel);
+        let (caught, reached) = with(name, || caught_from_text_to_numbers(&whole));
+        (*name, caught, reached)
+    })
+}
