@@ -35,7 +35,7 @@ pub fn generate(choices: &[u32]) -> Program {
     let term = match choices.below(5) {
         1 => format!("x[{x_at}] * y[{y_at}] - y[{y_at}]"),
         2 => format!("y[{y_at}] * x[{x_at}]"),
-        3 => format!("p[{x_at}].u * y[{y_at}] + p[{x_at}].v * x[{x_at}]"),
+        3 => format!("p[{x_at}].u * y[{y_at}] - p[{x_at}].v * y[{y_at}]"),
         _ => format!("x[{x_at}] * y[{y_at}]"),
     };
     let combine = choices.one_of(&["sum", "sum", "sum", "max"]);

@@ -7,7 +7,6 @@ use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
-use crate::mutants::mutant;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
 
 /// Definitions between a value around a reduction and literals.
@@ -96,7 +95,7 @@ impl Found {
             let name = &kernel.buffers[operand.buffer].name;
             let is_read = !written.contains(operand.buffer);
             !kernel.schedule.speaks_of(name)
-                && mutant!("matricize: an operand that the launch writes", is_read, true)
+                && is_read
                 && is_whole(kernel, &axes, operand.buffer, &operand.subscripts)
         });
         if elements.len() != 2 || !are_plain {

@@ -6,7 +6,6 @@ use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::manifest::{BinaryOp, Expr};
-use crate::mutants::mutant;
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::hoist_reductions::{BETWEEN, LAUNCH, LEAST_ROWS, LEAST_STEPS};
 use crate::passes::pass::TargetFacts;
@@ -42,23 +41,21 @@ impl Plan {
     }
 
     /// The axes of an operand in the order of its copy: neighbours along the rows, or columns, lie side by side.
-    pub fn axes_of(&self, side: usize) -> Vec<Vec<Value>> {
-        vec![self.batch.clone(), self.steps.clone(), self.outer[side].clone()]
+    pub fn axes_of(&self, side: usize) -> [Vec<Value>; 3] {
+        [self.batch.clone(), self.steps.clone(), self.outer[side].clone()]
     }
 
     /// The axes of the product in the order of its results.
-    pub fn axes_of_results(&self) -> Vec<Vec<Value>> {
-        vec![self.batch.clone(), self.outer[0].clone(), self.outer[1].clone()]
+    pub fn axes_of_results(&self) -> [Vec<Value>; 3] {
+        [self.batch.clone(), self.outer[0].clone(), self.outer[1].clone()]
     }
 
     /// How many elements are copied.
     fn elements(&self, found: &Found) -> Expr {
-        let mut sum = Expr::Int(0);
         let copied = (0..2).filter(|side| self.copied[*side]).map(|side| self.axes_of(side));
-        for axes in copied.chain(self.apart.then(|| self.axes_of_results())) {
-            sum = Expr::binary(BinaryOp::Add, sum, found.extents(&axes.concat()));
-        }
-        sum
+        let copied = copied.chain(self.apart.then(|| self.axes_of_results()));
+        let elements = copied.map(|axes| found.extents(&axes.concat()));
+        elements.reduce(|left, right| binary(BinaryOp::Add, left, right)).unwrap_or(Expr::Int(0))
     }
 
     /// Whether the product is large enough for tiles, and what they save is more than the copies cost.
@@ -90,12 +87,16 @@ impl Plan {
             (true, _) => (ALONG_ONE, 1),
             (false, false) => (1, 4),
         };
-        let cost = binary(BinaryOp::Mul, cost, Expr::Int(of_cost));
+        let cost = times(cost, of_cost);
         let all = binary(BinaryOp::Mul, found.extents(&self.axes_of_results().concat()), steps);
-        let saved = binary(BinaryOp::Mul, all, Expr::Int(of_steps));
+        let saved = times(all, of_steps);
         let conditions = conditions.prefers(binary(BinaryOp::LessEqual, cost, saved));
         ask(kernel, launch, &conditions) == Answer::Yes
     }
+}
+
+fn times(expr: Expr, by: i64) -> Expr {
+    if by == 1 { expr } else { binary(BinaryOp::Mul, expr, Expr::Int(by)) }
 }
 
 fn binary(op: BinaryOp, left: Expr, right: Expr) -> Expr {
@@ -149,9 +150,5 @@ pub fn least(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Plan>
 
 /// Whether indices are neighbouring subscripts, in their order.
 fn stand_together(subscripts: &[Value], group: &[Value]) -> bool {
-    let is_group = |window: &[Value]| {
-        let any_order = window.iter().all(|index| group.contains(index));
-        mutant!("matricize: axes in another order", any_order && window == group, any_order)
-    };
-    group.is_empty() || subscripts.windows(group.len()).any(is_group)
+    group.is_empty() || subscripts.windows(group.len()).any(|window| window == group)
 }

@@ -64,6 +64,7 @@ pub fn open(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) -> 
     let part = Part { axes: axes.collect(), insts, values: vec![value], span };
     let (product, scratch) = launch_of(kernel, launch, &part, "product");
     let buffer = *scratch.first()?;
+    kernel.buffers[buffer].name = "product".to_string();
     kernel.buffers[buffer].extents = order.iter().map(|index| found.extent(*index)).collect();
     // Until it is known how the results lie, marks stand in the place of what loads them.
     let at = kernel.blocks[body].insts.iter().position(|inst| *inst == end)?;
@@ -105,7 +106,10 @@ pub fn close(kernel: &mut Kernel, found: &Found, open: Open) -> Option<()> {
         kernel.blocks[copy.body].insts.retain(|inst| !copy.marks.contains(inst));
     }
     if let Some(Results { buffer, value, marks }) = results {
-        let groups = groups(plan.axes_of_results(), are_one);
+        let [batch, rows, columns] = plan.axes_of_results();
+        let order =
+            mutant!("matricize: results have columns first", [batch, rows, columns], [batch, columns, rows]);
+        let groups = groups(order, are_one);
         let body = kernel.insts[found.forall].regions[0];
         let first = *marks.first()?;
         let loaded = before(kernel, body, first, |emit| {
@@ -139,11 +143,9 @@ fn is_product(kernel: &Kernel, launch: Launch, most: usize) -> Option<usize> {
 }
 
 /// The axes of an array: one for each batch, or for all of them, and one for each other class.
-fn groups(classes: Vec<Vec<Value>>, are_one: bool) -> Vec<Vec<Value>> {
-    let mut classes = classes.into_iter();
-    let batch = classes.next().unwrap_or_default();
+fn groups([batch, first, second]: [Vec<Value>; 3], are_one: bool) -> Vec<Vec<Value>> {
     let batch = if are_one { vec![batch] } else { batch.into_iter().map(|one| vec![one]).collect() };
-    batch.into_iter().chain(classes).collect()
+    [batch, vec![first, second]].concat()
 }
 
 /// Emits a subscript for each group of indices, of which the last one's neighbours lie side by side.
@@ -216,6 +218,7 @@ fn copy(kernel: &mut Kernel, like: Launch, found: &Found, (side, plan): (usize, 
     }
     leaves.sort_unstable();
     leaves.dedup();
+    let leaves = mutant!("matricize: one field of an element is copied", leaves, leaves[..1].to_vec());
     let span = kernel.insts[found.reduce].span;
     let [root, body] = [0; 2].map(|_| kernel.blocks.push(BlockData::default()));
     let mut emit = Emit::new(kernel, root, span);
