@@ -48,6 +48,10 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("locals/products.krn", "normalized_product", &[("k", 20), ("m", 20), ("n", 20)])),
     ),
     (
+        "threads: what comes once more sees rows change",
+        for_sizes(at("reductions/rows_in_place.krn", "asserted", &[("m", 33), ("n", 8)])),
+    ),
+    (
         "canonical: a factor is left out",
         for_sizes(at("stage/spelled.krn", "diagonal_between", &[("k", 12), ("m", 12), ("n", 18)])),
     ),
