@@ -8,6 +8,7 @@ use crate::analysis::model::{
 use crate::analysis::{Multiprocessor, warps_by_registers};
 use crate::check::typed::{self, BinaryOp, Expr, ExprKind};
 use crate::check::walk::{Node, walk_expr, walk_statements};
+use crate::data::Scalar;
 use crate::ir::FoundOwners;
 use crate::ir::entities::{Buffer, Symbol, Value};
 use crate::ir::kernel::{BufferData, Definition, Kernel, Module, Payload};
@@ -178,8 +179,11 @@ impl<'a> Modelled<'a> {
         let is_literal = |expr: &Expr| matches!(expr.kind, ExprKind::Int(_));
         let mut is_factor = false;
         walk_statements(self.typed.map_or(&[], |typed| &typed.body), &mut |node| {
-            let Node::Expr(Expr { kind: ExprKind::Binary { op, left, right }, .. }) = node else { return };
-            let scales = matches!(op, BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::Shl);
+            let Node::Expr(Expr { kind: ExprKind::Binary { op, left, right }, ty, .. }) = node else {
+                return;
+            };
+            let scales = matches!(op, BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::Shl)
+                && ty.as_scalar().is_some_and(Scalar::is_integer);
             is_factor |= scales && !is_literal(left) && !is_literal(right) && (names(left) || names(right));
         });
         is_factor

@@ -51,7 +51,7 @@ pub fn apart(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, digits:
     Some(())
 }
 
-/// The digits of an axis of a parallel loop or a reduction but the lowest one, the lower first.
+/// The digits of an axis of a reduction but the lowest one, the lower first.
 fn side_by_side(kernel: &mut Kernel, inst: Inst, axis: usize, ends: &[Value]) -> Vec<Value> {
     let region = kernel.insts[inst].regions[0];
     let zero = kernel.insts[inst].arguments[2 * axis];
@@ -64,7 +64,7 @@ fn side_by_side(kernel: &mut Kernel, inst: Inst, axis: usize, ends: &[Value]) ->
         let params = &mut kernel.blocks[region].params;
         params.pop();
         params.insert(axis, index);
-        if let Payload::Reduce { axes, .. } | Payload::Loop { axes } = &mut kernel.insts[inst].payload {
+        if let Payload::Reduce { axes, .. } = &mut kernel.insts[inst].payload {
             axes.insert(axis, fresh);
         }
         let arguments = &mut kernel.insts[inst].arguments;

@@ -4,10 +4,9 @@ use crate::analysis::{Affine, Atom, Polynomial};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
-use crate::manifest::{BinaryOp, Expr, SymbolKind};
+use crate::manifest::SymbolKind;
 use crate::mutants::mutant;
 use crate::passes::split_residues::divided;
-use cranelift_entity::EntityRef;
 
 /// The digits of an index, the lowest one first.
 pub struct Digits {
@@ -19,8 +18,6 @@ pub struct Digits {
     bounds: Vec<Polynomial>,
     /// The quotients and remainders that are digits, or several neighbouring ones.
     pub parts: Vec<Part>,
-    /// Whether the index is used whole as well.
-    pub is_whole: bool,
 }
 
 /// A quotient or a remainder: the number of the first of its digits, and of the one behind the last.
@@ -54,14 +51,11 @@ impl Digits {
         let one = Polynomial::constant(1);
         let mut nodes = vec![Node { value: index, stride: one.clone(), extent: all.clone() }];
         let mut found: Vec<(Inst, Polynomial, Polynomial)> = Vec::new();
-        let (mut is_whole, mut fits) = (false, true);
+        let mut fits = true;
         kernel.walk(body, &mut |_, inside| {
             let part = parts_of(kernel, &mut affine, inside);
             let node = part.as_ref().and_then(|(of, ..)| nodes.iter().find(|node| node.value == *of));
-            let (Some((_, divisor, is_remainder)), Some(node)) = (part, node) else {
-                is_whole |= kernel.insts[inside].arguments.contains(&index);
-                return;
-            };
+            let (Some((_, divisor, is_remainder)), Some(node)) = (part, node) else { return };
             let Some(rest) = exactly(&node.extent, &divisor) else {
                 fits = false;
                 return;
@@ -98,28 +92,12 @@ impl Digits {
             Some(Part { inst: *inst, first, end })
         });
         let parts = parts.collect::<Option<_>>()?;
-        (bounds.len() > 2).then_some(Self { extents, above, bounds, parts, is_whole })
+        (bounds.len() > 2).then_some(Self { extents, above, bounds, parts })
     }
 
     /// What one of a digit counts in a number whose lowest digit is `first`.
     pub fn place(&self, first: usize, digit: usize) -> Option<Polynomial> {
         exactly(&self.bounds[digit], &self.bounds[first])
-    }
-
-    /// How many indices the lowest digit has.
-    pub fn lowest(&self) -> Option<Expr> {
-        let [(monomial, factor)] = self.extents[0].terms() else { return None };
-        let mut product = Expr::Int(i64::try_from(*factor).ok()?);
-        for atom in monomial.atoms() {
-            let Atom::Symbol(symbol) = atom else { return None };
-            product = Expr::binary(BinaryOp::Mul, product, Expr::Symbol(symbol.index()));
-        }
-        Some(product)
-    }
-
-    /// Whether some digit ends at a size that is no literal: the machine divides by these slowly.
-    pub fn divides_by_sizes(&self) -> bool {
-        self.bounds[1..self.bounds.len() - 1].iter().any(|bound| bound.as_constant().is_none())
     }
 }
 

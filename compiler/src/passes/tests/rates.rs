@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const FLOORS: &[(&str, usize)] = &[
     ("fold", 200),
     ("parallelize", 20),
-    ("delinearize", 40),
+    ("delinearize", 30),
     ("merge_axes", 20),
     ("fuse_launches", 20),
     ("fuse", 30),
