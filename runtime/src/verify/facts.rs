@@ -131,7 +131,8 @@ pub(super) fn balanced(kernel: &KernelManifest, mut values: Vec<Value>, free: &[
                 let step = apart(&moved).and_then(|next| next.checked_sub(now)).filter(|step| *step != 0);
                 let Some(new) = step.map(|step| old.saturating_sub(now / step)) else { continue };
                 moved[*symbol] = Value::Int(new);
-                if new >= 0 && apart(&moved) == Some(0) {
+                // Not to nothing, which `h * k == 12 * h` would allow.
+                if new >= i128::from(old > 0) && apart(&moved) == Some(0) {
                     values = moved;
                     break;
                 }
