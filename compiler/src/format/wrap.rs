@@ -36,7 +36,7 @@ enum Rank {
     Comma,
     Colon,
     /// Before an operator, from loose to tight.
-    Operator(u8),
+    Operator(Option<usize>),
     Guard,
     /// Behind an assignment, where nothing else is left.
     Assignment,
@@ -162,7 +162,7 @@ fn rank(pieces: &Pieces, at: usize) -> Option<(Rank, bool)> {
         _ if piece.kind == T::Where => Rank::Where,
         _ if piece.kind == T::Arrow => Rank::Arrow,
         _ if piece.is_guard(before) => Rank::Guard,
-        _ if piece.is_operator() => Rank::Operator(strength(piece.kind)),
+        _ if piece.is_operator() => Rank::Operator(piece.kind.binding()),
         _ => return None,
     };
     Some((rank, false))
@@ -174,19 +174,4 @@ fn is_array(pieces: &Pieces, open: usize) -> bool {
         let kind = pieces.list[before].kind;
         !(matches!(kind, T::Name) || kind.is_closing())
     })
-}
-
-/// How tight an operator binds.
-fn strength(kind: T) -> u8 {
-    match kind {
-        T::OrOr => 0,
-        T::AndAnd => 1,
-        T::EqualEqual | T::NotEqual | T::Less | T::LessEqual | T::Greater | T::GreaterEqual => 2,
-        T::Pipe => 3,
-        T::Caret => 4,
-        T::Ampersand => 5,
-        T::ShiftLeft | T::ShiftRight => 6,
-        T::Plus | T::Minus => 7,
-        _ => 8,
-    }
 }

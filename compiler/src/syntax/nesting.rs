@@ -21,24 +21,6 @@ const LINK: usize = 2;
 /// What signs, postfixes and `else` values belong to: they bind tighter than all between operands.
 const OPERAND: usize = 11;
 
-/// How an operator between operands binds, as the parser has it; `None` for what is none.
-fn binding(kind: TokenKind) -> Option<usize> {
-    use TokenKind as T;
-    Some(match kind {
-        T::OrOr => 1,
-        T::AndAnd => 2,
-        T::EqualEqual | T::NotEqual | T::Less | T::LessEqual | T::Greater | T::GreaterEqual => 3,
-        T::Pipe => 4,
-        T::Caret => 5,
-        T::Ampersand => 6,
-        T::ShiftLeft | T::ShiftRight => 7,
-        T::Plus | T::Minus => 8,
-        T::Star | T::Slash | T::Percent => 9,
-        T::As => 10,
-        _ => return None,
-    })
-}
-
 /// A run of tokens between separators.
 #[derive(Clone, Copy, Default)]
 struct Run {
@@ -162,7 +144,7 @@ pub fn check(tokens: &[Token]) -> Option<Diagnostic> {
         } else if kind == T::Else && frame.kind == T::If && frame.after_branch {
             frame.links += 1;
             frame.after_branch = false;
-        } else if let Some(level) = binding(kind).filter(|_| operand || kind != T::Minus) {
+        } else if let Some(level) = kind.binding().filter(|_| operand || kind != T::Minus) {
             frame.run.operator(level);
         } else if matches!(kind, T::Minus | T::Bang | T::Dot | T::Else) {
             frame.run.operators[OPERAND] += 1;

@@ -173,6 +173,24 @@ impl TokenKind {
         matches!(self.group(), Group::Binary)
     }
 
+    /// How tight an operator between operands binds, from 1 for the loosest, as the parser has it; `None` for what is none.
+    pub const fn binding(self) -> Option<usize> {
+        use TokenKind as T;
+        Some(match self {
+            T::OrOr => 1,
+            T::AndAnd => 2,
+            T::EqualEqual | T::NotEqual | T::Less | T::LessEqual | T::Greater | T::GreaterEqual => 3,
+            T::Pipe => 4,
+            T::Caret => 5,
+            T::Ampersand => 6,
+            T::ShiftLeft | T::ShiftRight => 7,
+            T::Plus | T::Minus => 8,
+            T::Star | T::Slash | T::Percent => 9,
+            T::As => 10,
+            _ => return None,
+        })
+    }
+
     /// `=` and its relatives.
     pub const fn is_assignment(self) -> bool {
         matches!(self.group(), Group::Assign)

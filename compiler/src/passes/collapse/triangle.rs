@@ -10,7 +10,7 @@ use crate::analysis::contraction::contractions;
 use crate::analysis::{Affine, Atom, Polynomial};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Payload, Regions};
+use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use crate::passes::insert::{before, emitted};
@@ -66,11 +66,8 @@ fn rectangle(kernel: &mut Kernel, root: Block, outer: Inst, inner: Inst) -> Opti
         kernel.insts[inner].arguments[at] = bound;
     }
     let span = kernel.insts[inner].span;
-    let insts = std::mem::take(&mut kernel.blocks[body].insts);
-    let then = kernel.blocks.push(BlockData { insts, ..BlockData::default() });
-    let otherwise = kernel.blocks.push(BlockData::default());
-    let end = kernel.make_inst(Opcode::Yield, Payload::None, &[], span);
-    kernel.blocks[otherwise].insts.push(end);
+    let mut insts = std::mem::take(&mut kernel.blocks[body].insts);
+    let end = insts.pop();
     let mut emit = Emit::new(kernel, body, span);
     let mut all: Option<Value> = None;
     for (opcode, index, bound) in conditions {
@@ -82,10 +79,8 @@ fn rectangle(kernel: &mut Kernel, root: Block, outer: Inst, inner: Inst) -> Opti
             None => holds,
         });
     }
-    let branch = kernel.make_inst(Opcode::If, Payload::None, &[all?], span);
-    kernel.insts[branch].regions = Regions::from_slice(&[then, otherwise]);
-    let end = kernel.make_inst(Opcode::Yield, Payload::None, &[], span);
-    kernel.blocks[body].insts.extend([branch, end]);
+    emit.if_then(all?, |emit| emit.kernel.blocks[emit.block].insts.extend(insts));
+    kernel.blocks[body].insts.extend(end);
     Some(())
 }
 

@@ -31,7 +31,7 @@ pub fn apart(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, digits:
             let mut sum: Option<Value> = None;
             for (at, digit) in all.iter().enumerate().take(end).skip(first) {
                 let place = digits.place(first, at).and_then(|place| emitted(emit, &place));
-                let place = place.unwrap_or_else(|| emit.int(1));
+                let place = place.expect("it divides the extent, which is a number");
                 let place = mutant!("delinearize: each digit counts as the lowest one", place, emit.int(1));
                 let scaled = emit.mul(*digit, place);
                 sum = Some(match sum {

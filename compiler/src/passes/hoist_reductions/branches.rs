@@ -8,14 +8,13 @@
 //!
 //! Of other factors `stage` makes tiles that ask the condition, and leaves whole tiles out.
 
-use super::launch::{Along, product};
-use super::products::{LEAST_ROWS, LEAST_STEPS, is_product};
-use crate::analysis::contraction::{Class, contractions};
-use crate::analysis::{Answer, Conditions, ask, written_buffers};
+use super::products::{is_product, worth};
+use crate::analysis::contraction::contractions;
+use crate::analysis::{Answer, ask, written_buffers};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel};
-use crate::ir::op::{Effect, Opcode};
-use crate::passes::speculate::{Index, holds_product, is_inside, is_narrow};
+use crate::ir::op::Opcode;
+use crate::passes::speculate::{Index, holds_product, is_narrow, may_be_done};
 use cranelift_entity::EntitySet;
 
 /// Moves products of a launch's loop in front of the branches in which they stand; whether there were any.
@@ -62,15 +61,8 @@ fn pays(kernel: &mut Kernel, launch: Launch, forall: Inst, reduce: Inst) -> bool
     if !is_narrow(kernel, reduce) {
         return false;
     }
-    let mut conditions = Conditions::new();
-    for class in [Class::M, Class::N] {
-        let axes = Along::of(kernel, forall).into_iter().filter(|axis| one.has(class, axis.index));
-        let axes: Vec<Along> = axes.collect();
-        conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
-    }
-    let [(low, high)] = kernel.loop_bounds(reduce)[..] else { return false };
-    let Some(steps) = kernel.symbolic_extent(low, high) else { return false };
-    ask(kernel, launch, &conditions.prefers_at_least(&steps, LEAST_STEPS)) == Answer::Yes
+    let conditions = worth(kernel, forall, one);
+    conditions.is_some_and(|conditions| ask(kernel, launch, &conditions) == Answer::Yes)
 }
 
 /// The reduction, and what in its branch it is made of; `None` where some of it may not be done whatever the condition is.
@@ -84,14 +76,7 @@ fn what_moves(
     let around: Vec<Index> = Index::of(kernel, forall).chain(Index::of(kernel, reduce)).collect();
     let data = &kernel.insts[reduce];
     let terms = kernel.blocks[data.regions[0]].insts.clone();
-    let may_be_done = |inst: Inst| {
-        let data = &kernel.insts[inst];
-        match data.opcode {
-            Opcode::Load => is_inside(kernel, inst, &around, written),
-            Opcode::Yield => true,
-            opcode => opcode.info().effect == Effect::Pure && data.regions.is_empty(),
-        }
-    };
+    let may_be_done = |inst: Inst| may_be_done(kernel, inst, &around, written);
     if !terms.iter().all(|inst| may_be_done(*inst)) {
         return None;
     }

@@ -48,16 +48,21 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
         if need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
             return None;
         }
-        let mut conditions = Conditions::new();
-        for class in [Class::M, Class::N] {
-            let axes = Along::of(kernel, forall).into_iter().filter(|axis| one.has(class, axis.index));
-            let axes: Vec<Along> = axes.collect();
-            conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
-        }
-        let [(low, high)] = kernel.loop_bounds(reduce)[..] else { return None };
-        let conditions = conditions.prefers_at_least(&kernel.symbolic_extent(low, high)?, LEAST_STEPS);
+        let conditions = worth(kernel, forall, one)?;
         (ask(kernel, launch, &conditions) == Answer::Yes).then_some((forall, need))
     })
+}
+
+/// The sizes from which on a product in a loop is worth a launch of its own.
+pub fn worth(kernel: &Kernel, forall: Inst, one: &Contraction) -> Option<Conditions> {
+    let mut conditions = Conditions::new();
+    for class in [Class::M, Class::N] {
+        let axes = Along::of(kernel, forall).into_iter().filter(|axis| one.has(class, axis.index));
+        let axes: Vec<Along> = axes.collect();
+        conditions = conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS);
+    }
+    let [(low, high)] = kernel.loop_bounds(one.reduce)[..] else { return None };
+    Some(conditions.prefers_at_least(&kernel.symbolic_extent(low, high)?, LEAST_STEPS))
 }
 
 /// Whether a reduction adds up products of two factors, of which each is the same for all iterations along some axis around.

@@ -35,8 +35,9 @@ use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
-pub(super) use inside::{Index, is_inside};
-pub(super) use products::{holds_product, is_narrow};
+pub(super) use inside::Index;
+use inside::is_inside;
+pub(super) use products::{holds_product, is_narrow, may_be_done};
 
 pub struct Speculate;
 

@@ -44,14 +44,7 @@ pub fn holds_product(
     let [reduce] = reduces[..] else { return false };
     let within: Vec<Index> = around.iter().copied().chain(Index::of(kernel, reduce)).collect();
     let terms = &kernel.blocks[kernel.insts[reduce].regions[0]].insts;
-    let may_be_done = |inst: &Inst| {
-        let data = &kernel.insts[*inst];
-        match data.opcode {
-            Opcode::Load => is_inside(kernel, *inst, &within, written),
-            Opcode::Yield => true,
-            opcode => opcode.info().effect == Effect::Pure && data.regions.is_empty(),
-        }
-    };
+    let may_be_done = |inst: &Inst| may_be_done(kernel, *inst, &within, written);
     if !insts.iter().filter(|inst| **inst != reduce).chain(terms).all(may_be_done) {
         return false;
     }
@@ -75,6 +68,16 @@ pub fn holds_product(
         conditions = conditions.prefers_at_least(&extent, least);
     }
     ask(kernel, launch, &conditions) == Answer::Yes
+}
+
+/// Whether an instruction may be done whatever the indices are: it is pure, or loads what is there.
+pub fn may_be_done(kernel: &Kernel, inst: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
+    let data = &kernel.insts[inst];
+    match data.opcode {
+        Opcode::Load => is_inside(kernel, inst, around, written),
+        Opcode::Yield => true,
+        opcode => opcode.info().effect == Effect::Pure && data.regions.is_empty(),
+    }
 }
 
 /// Whether the factors are of types that matrix instructions take.
