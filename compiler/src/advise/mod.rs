@@ -59,6 +59,11 @@ const WARNINGS: &[(Code, Find)] = &[
 /// Warnings that ask the assembler, where there is one.
 const ASSEMBLED: &[Code] = &[codes::W0605, codes::W0606, codes::W0609];
 
+/// The codes of all warnings about speed.
+pub fn warnings() -> impl Iterator<Item = Code> {
+    WARNINGS.iter().map(|(code, _)| *code)
+}
+
 /// What there is to gain in a kernel. `compile` gives a module of this kernel alone for another text of the file, after the same passes,
 /// where that compiles; `wanted` says which codes are of interest.
 pub fn advise(

@@ -4,7 +4,7 @@
 use super::code::reads_memory;
 use super::polynomial::{Atom, Polynomial, polynomial_of};
 use crate::data::Scalar;
-use crate::ir::FoundOwners;
+use crate::ir::{FoundOwners, Owners};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
@@ -43,7 +43,12 @@ const MAX_DEPTH: u32 = 64;
 
 impl<'k> Affine<'k> {
     pub fn new(kernel: &'k Kernel) -> Self {
-        Self { kernel, owners: FoundOwners::default(), forms: FxHashMap::default() }
+        Self::among(kernel, Owners::default())
+    }
+
+    /// For a kernel of which the owners of some blocks, as those of one launch, are known.
+    pub fn among(kernel: &'k Kernel, owners: Owners) -> Self {
+        Self { kernel, owners: owners.into(), forms: FxHashMap::default() }
     }
 
     /// The value as a polynomial; one that is none is an atom of its own. Values other than i64 are atoms.

@@ -5,10 +5,10 @@ use super::generator::Generator;
 use super::options::{Advise, CompileOptions, SymbolValues, Variants};
 use super::variants::specialized;
 use super::{levels, refused};
-use crate::advise::{Assemble, Subject, Usages, advise};
+use crate::advise::{Assemble, Subject, Usages, advise, warnings};
 use crate::check::typed;
-use crate::diagnostic::Diagnostics;
-use crate::diagnostic::levels::{Level, apply};
+use crate::diagnostic::levels::{Level, ScopedLevel, apply};
+use crate::diagnostic::{Code, Diagnostics};
 use crate::ir::kernel::{Kernel, Module};
 use crate::passes::{Pipeline, PipelineOptions};
 use crate::ptx;
@@ -17,26 +17,53 @@ use crate::source::SourceFile;
 use crate::syntax;
 use rustc_hash::FxHashMap;
 
-/// What warnings about speed need to know of a program.
+/// What warnings about speed need to know of a program, of which some kernel may get any.
 pub struct Advisor<'g> {
     generator: Generator<'g>,
-    typed: FxHashMap<&'g str, &'g typed::Kernel>,
+    /// The kernels that may.
+    typed: FxHashMap<&'g str, Advised<'g>>,
+}
+
+struct Advised<'g> {
+    typed: &'g typed::Kernel,
+    /// What the file says of the levels of warnings.
+    said: Vec<ScopedLevel>,
+}
+
+impl Advised<'_> {
+    /// Whether anybody asks for warnings of a code.
+    fn wants(&self, options: &CompileOptions, code: Code) -> bool {
+        let said = self.said.iter().rev().find(|said| said.code == code).map(|said| said.level);
+        match said.or(options.levels.of(code)) {
+            Some(level) => level == Level::Deny,
+            None => options.advise == Advise::Everything,
+        }
+    }
 }
 
 impl<'g> Advisor<'g> {
-    pub fn new(generator: Generator<'g>) -> Self {
-        let kernels = generator.program.kernels.iter();
-        Self { generator, typed: kernels.map(|typed| (typed.name.as_str(), typed)).collect() }
+    /// `None` where nobody asks for warnings about speed.
+    pub fn new(generator: Generator<'g>) -> Option<Self> {
+        let Generator { program, options, .. } = generator;
+        if options.advise == Advise::Nothing {
+            return None;
+        }
+        let of = |typed: &'g typed::Kernel| {
+            let advised = Advised { typed, said: levels::of_kernel(program, typed, &options.target) };
+            warnings().any(|code| advised.wants(options, code)).then_some((typed.name.as_str(), advised))
+        };
+        let typed: FxHashMap<_, _> = program.kernels.iter().filter_map(of).collect();
+        (!typed.is_empty()).then_some(Self { generator, typed })
     }
 
     /// The warnings about a kernel, after its last pass, that neither the file nor the options allow; those that are denied as
     /// errors. `rest` is its module without kernels.
     pub fn advise(&self, rest: &Module, kernel: Kernel) -> Diagnostics {
-        let Generator { source, program, options, pipeline, select_options, .. } = self.generator;
-        let Some(typed) = self.typed.get(kernel.name.as_str()).copied() else { return Diagnostics::new() };
+        let Generator { source, options, pipeline, select_options, .. } = self.generator;
+        let Some(advised) = self.typed.get(kernel.name.as_str()) else { return Diagnostics::new() };
+        let Advised { typed, said } = advised;
         let module = &Module { kernels: vec![kernel], ..rest.clone() };
         let kernel = &module.kernels[0];
-        let said = levels::of_kernel(program, typed, &options.target);
         let compile = |source: &SourceFile| recompiled(source, &kernel.name, options, pipeline);
         let assemble = |source: &SourceFile, module: &Module, kernel: &Kernel, names: &[&str]| {
             assembled(source, module, kernel, names, options, select_options)
@@ -44,14 +71,8 @@ impl<'g> Advisor<'g> {
         let assemble = options.assembler.is_some().then_some(&assemble as &Assemble<'_>);
         let (target, capability) = (options.target.as_str(), select_options.capability);
         let subject = Subject { source, typed, module, kernel, target, capability, assemble };
-        let wanted = |code| {
-            let said = said.iter().rev().find(|said| said.code == code).map(|said| said.level);
-            match said.or(options.levels.of(code)) {
-                Some(level) => level == Level::Deny,
-                None => options.advise == Advise::Everything,
-            }
-        };
-        apply(advise(&subject, &wanted, &compile), &said, &options.levels)
+        let wanted = |code| advised.wants(options, code);
+        apply(advise(&subject, &wanted, &compile), said, &options.levels)
     }
 }
 

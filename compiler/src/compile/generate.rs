@@ -87,12 +87,13 @@ impl Generator<'_> {
                 jobs.push(Job { number: jobs.len(), rest, kernel: kernel.clone(), launch });
             }
         }
-        let mut done = parallel::map(jobs, |job| self.launch(job, &selection, &frame)).into_iter();
+        let advisor = Advisor::new(self);
+        let keeps = options.ir || advisor.is_some();
+        let mut done = parallel::map(jobs, |job| self.launch(job, &selection, &frame, keeps)).into_iter();
         drop(frame);
         let mut ir = ModuleApart { rest, kernels: Vec::with_capacity(kernels.len()) };
         let (mut reports, mut entries, mut advice): (Vec<(String, _)>, _, _) =
             (Vec::new(), Vec::new(), Diagnostics::new());
-        let advisor = (options.advise != Advise::Nothing).then(|| Advisor::new(self));
         for (declarations, mut state) in kernels {
             let mut parts = Vec::with_capacity(declarations.launches.len());
             for done in done.by_ref().take(declarations.launches.len()) {
@@ -177,12 +178,13 @@ impl Generator<'_> {
         Ok(kernels.into_iter().zip(states).collect())
     }
 
-    /// A launch as a kernel of its own: its passes, and its entry.
+    /// A launch as a kernel of its own, which it `keeps`: its passes, and its entry.
     fn launch(
         &self,
         Job { number, rest, kernel, launch }: Job,
         selection: &Selection<'_>,
         frame: &Frame<'_>,
+        keeps: bool,
     ) -> Result<Done, PipelineError> {
         let mut part = kernel.part(launch);
         drop(kernel);
@@ -193,7 +195,6 @@ impl Generator<'_> {
         {
             entry.forget_data();
         }
-        let part = (self.options.ir || self.options.advise != Advise::Nothing).then_some(part);
-        Ok(Done { part, changed, entry })
+        Ok(Done { part: keeps.then_some(part), changed, entry })
     }
 }

@@ -34,6 +34,13 @@ pub struct FoundOwners {
     next: usize,
 }
 
+impl From<Owners> for FoundOwners {
+    /// The others are found once they are asked for.
+    fn from(owners: Owners) -> Self {
+        Self { owners, next: 0 }
+    }
+}
+
 impl FoundOwners {
     /// The instruction whose region a block is; none for a launch's root, and for what no launch runs.
     pub fn of(&mut self, kernel: &Kernel, block: Block) -> Option<Inst> {

@@ -8,6 +8,7 @@ mod part;
 
 use super::entities::{Axis, Block, Inst, Value};
 use super::kernel::{BlockData, Definition, Kernel, LaunchData, Module, Payload, ValueData};
+use super::schedule::Schedule;
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// A kernel in parts.
@@ -110,6 +111,16 @@ impl Kernel {
     /// The kernel without what its launches do.
     pub fn declarations(&self) -> Kernel {
         Kernel {
+            launches: self.launches.clone(),
+            plan: self.plan.clone(),
+            schedule: self.schedule.clone(),
+            ..self.shared_declarations()
+        }
+    }
+
+    /// What all launches share: a kernel without launches and without a schedule.
+    fn shared_declarations(&self) -> Kernel {
+        Kernel {
             name: self.name.clone(),
             span: self.span,
             arguments: self.arguments.clone(),
@@ -119,15 +130,15 @@ impl Kernel {
             buffers: self.buffers.clone(),
             sites: self.sites.clone(),
             combiners: self.combiners.clone(),
-            launches: self.launches.clone(),
+            launches: PrimaryMap::new(),
             past: Vec::new(),
-            plan: self.plan.clone(),
+            plan: Vec::new(),
             axes: PrimaryMap::new(),
             blocks: PrimaryMap::new(),
             insts: PrimaryMap::new(),
             values: PrimaryMap::new(),
             specialization: self.specialization.clone(),
-            schedule: self.schedule.clone(),
+            schedule: Schedule::default(),
         }
     }
 }

@@ -12,10 +12,9 @@ impl Kernel {
     pub fn part(&self, launch: Launch) -> Kernel {
         let data = &self.launches[launch];
         let numbers = Renumbering::new(self, data.body);
-        let mut part = self.declarations();
+        let mut part = self.shared_declarations();
         part.plan = leading_to(&self.plan, launch);
         part.schedule = Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() };
-        part.launches.clear();
         part.launches.push(LaunchData { body: numbers.blocks.of(&data.body), ..data.clone() });
         part.blocks.extend(numbers.blocks.old.iter().map(|block| numbers.block(&self.blocks[*block])));
         part.insts.extend(numbers.insts.old.iter().map(|inst| numbers.inst(&self.insts[*inst])));

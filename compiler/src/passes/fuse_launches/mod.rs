@@ -46,6 +46,7 @@ use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases, Step};
 use crate::manifest::{BinaryOp, Expr};
 use nest::{Nest, Walk};
+use rustc_hash::FxHashSet;
 
 pub struct FuseLaunches;
 
@@ -64,7 +65,7 @@ impl Pass for FuseLaunches {
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
-        let mut tried = Vec::new();
+        let mut tried = FxHashSet::default();
         while let Some((first, second)) = neighbours(&kernel.plan, &tried) {
             let target = &context.target;
             let copy = match fuse(kernel, first, second, target) {
@@ -72,7 +73,7 @@ impl Pass for FuseLaunches {
                 false => match fuse_renamed(kernel, first, second, target) {
                     Some(copy) => Some(copy),
                     None => {
-                        tried.push((first, second));
+                        tried.insert((first, second));
                         continue;
                     }
                 },
@@ -80,7 +81,7 @@ impl Pass for FuseLaunches {
             kernel.replace_step(second, &[]);
             copy.into_iter().for_each(|copy| rename::sink(kernel, copy));
             // What did not fit beside the first one may fit now.
-            tried.retain(|pair: &(Launch, Launch)| pair.0 != first && pair.1 != first);
+            tried.retain(|pair| pair.0 != first && pair.1 != first);
             changed = true;
         }
         if changed {
@@ -95,7 +96,7 @@ impl Pass for FuseLaunches {
 }
 
 /// The first two launches of which one runs directly after the other and that were not tried.
-fn neighbours(steps: &[Step], tried: &[(Launch, Launch)]) -> Option<(Launch, Launch)> {
+fn neighbours(steps: &[Step], tried: &FxHashSet<(Launch, Launch)>) -> Option<(Launch, Launch)> {
     let pairs = steps.windows(2).filter_map(|pair| match pair {
         [Step::Launch(first), Step::Launch(second)] => Some((*first, *second)),
         _ => None,

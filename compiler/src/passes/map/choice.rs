@@ -4,7 +4,7 @@ use crate::analysis::{
     Affine, MemoryAccess, Stride, accesses, sectors_of_lanes, sectors_per_request, trip_count,
 };
 use crate::ir::Parents;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
@@ -114,10 +114,10 @@ fn weight(
 }
 
 impl Costs {
-    pub fn new(kernel: &Kernel, forall: Inst) -> Self {
+    pub fn new(kernel: &Kernel, launch: Launch, forall: Inst) -> Self {
         let body = kernel.insts[forall].regions[0];
-        let parents = kernel.parents();
-        let mut affine = Affine::new(kernel);
+        let parents = kernel.parents_in(kernel.launches[launch].body);
+        let mut affine = Affine::among(kernel, parents.owner_of.clone());
         let extents = kernel.loop_bounds(forall).into_iter().map(|(low, high)| {
             let ends = kernel.int_of(low).zip(kernel.int_of(high));
             ends.map(|(low, high)| u64::try_from((high - low).max(0)).unwrap_or(u64::MAX))

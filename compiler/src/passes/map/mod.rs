@@ -89,7 +89,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     let several = !is_staged_product(kernel, forall) && copies_fit(kernel, forall);
     let requested = if several { requested(kernel, forall, &context.target) } else { None };
     let tiled = matches!(requested, Some(Requested::Threads(_)));
-    let costs = Costs::new(kernel, forall);
+    let costs = Costs::new(kernel, launch, forall);
     let order = order(kernel, forall, &costs, &context.target);
     let along = match requested {
         None => short::threads_along(kernel, launch, (forall, &order), whole),

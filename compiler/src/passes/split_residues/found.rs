@@ -78,10 +78,11 @@ impl Found {
             reduces.extend((opcode == Opcode::Reduce).then_some(inst));
             loops.extend((opcode == Opcode::For).then_some(inst));
         });
-        if !fits {
+        if !fits || (reduces.is_empty() && loops.is_empty()) {
             return None;
         }
-        let mut finder = Finder { kernel, body, affine: Affine::new(kernel), ranges: Ranges::new(kernel) };
+        let ranges = Ranges::in_launch(kernel, launch);
+        let mut finder = Finder { kernel, body, affine: Affine::new(kernel), ranges };
         let mut residues: Vec<Residue> = Vec::new();
         for reduce in reduces {
             residues.extend(finder.of_reduce(reduce));

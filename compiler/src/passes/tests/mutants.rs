@@ -35,10 +35,6 @@ const EXEMPT: &[(&str, &str)] = &[
         "hoist_reductions: what the launch writes is read",
         "the quick set reaches it and computes the same; of tests/kernels/locals nothing reaches it",
     ),
-    (
-        "lower_tiles: what was copied needs no barrier",
-        "products by copies reach it: the emulator ends copies at once, and the verifier of barriers is silent",
-    ),
 ];
 
 /// The least number of wrong versions that lowering, selection, and a pass with any has.
