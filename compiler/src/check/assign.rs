@@ -144,8 +144,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Binding::Local { narrow, .. } if place.path.is_empty() => narrow,
             _ => None,
         };
-        let value = if op == AssignOp::Set && self.is_open(local) {
-            self.value_for(local, value, &place.ty)
+        let value = if let (AssignOp::Set, Some(name)) = (op, self.open_local(local)) {
+            self.value_for(name, value, &place.ty)
         } else if op == AssignOp::Set {
             let storage = narrow.map_or(place.ty.clone(), Type::Scalar);
             self.stored_expr(value, &storage, "the value")
@@ -197,18 +197,18 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         if matches!(op, AssignOp::Min | AssignOp::Max) {
             let builtin = if op == AssignOp::Min { Builtin::Min } else { Builtin::Max };
-            let value = match current.kind {
-                ExprKind::Local(local) if self.is_open(local) => self.value_for(local, value, &ty)?,
-                _ => self.expr_of(value, &ty, "the value")?,
+            let value = match self.open_name(&current.kind) {
+                Some(name) => self.value_for(name, value, &ty)?,
+                None => self.expr_of(value, &ty, "the value")?,
             };
             return Some(self.make(ExprKind::Call { builtin, arguments: vec![current, value] }, ty, span));
         }
         let value = if matches!(op, AssignOp::Shl | AssignOp::Shr) {
             self.shift_count(value, &ty)?
         } else {
-            match current.kind {
-                ExprKind::Local(local) if self.is_open(local) => self.value_for(local, value, &ty)?,
-                _ => self.expr_of(value, &ty, "the value")?,
+            match self.open_name(&current.kind) {
+                Some(name) => self.value_for(name, value, &ty)?,
+                None => self.expr_of(value, &ty, "the value")?,
             }
         };
         self.warn_operands(binary, &value);
@@ -366,11 +366,18 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             let value = self.updated(current, op, op_span, value, span)?;
             return Some((place, None, value));
         }
+        let open = match &place.root {
+            Root::Element(access) if place.path.is_empty() => self.open_array(access.array),
+            _ => None,
+        };
         let value = match self.one_number_type(&ty) {
             Some(number) if op == AssignOp::Mul && ty.as_scalar().is_none() => {
                 self.factor(value, &ty, &Type::Scalar(number))?
             }
-            _ => self.stored_expr(value, &place.ty, "the value")?,
+            _ => match open {
+                Some(name) => self.value_for(name, value, &place.ty)?,
+                None => self.stored_expr(value, &place.ty, "the value")?,
+            },
         };
         let combine_op = match op {
             AssignOp::Set => return Some((place, None, value)),

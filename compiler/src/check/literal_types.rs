@@ -1,11 +1,11 @@
-//! The types of variables that a literal starts: `var low = 0` is `i32` until it meets something of another type; then
-//! the body is elaborated again, with the literal of that type. Each round settles at least one variable for good, so
+//! The types of variables, and of local arrays, that a literal starts: `var low = 0` is `i32` until it meets something of
+//! another type; then the body is elaborated again, with the literal of that type. Each round settles at least one variable for good, so
 //! there are no more rounds than such variables.
 
 use super::elaborator::Elaborator;
 use super::items::Checker;
 use super::scope::Literals;
-use super::typed::{Block, Builtin, Expr, ExprKind, LocalId, Type};
+use super::typed::{ArrayId, Block, Builtin, Expr, ExprKind, LocalId, Type};
 use crate::data::Scalar;
 use crate::source::Span;
 use crate::syntax::ast::{self, Ident};
@@ -44,9 +44,30 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
     }
 
-    /// Whether the type of a variable is still its uses' to say.
-    pub fn is_open(&self, local: LocalId) -> bool {
-        self.literals.open.contains_key(&local)
+    /// The same, of an array.
+    pub fn remember_literal_array(&mut self, id: ArrayId, name: &Ident, value: &ast::Expr) {
+        if !self.literals.settled.contains_key(&name.span) && self.is_flexible(value) {
+            self.literals.open_arrays.insert(id, name.span);
+        }
+    }
+
+    /// Where a variable is declared whose type is still its uses' to say.
+    pub fn open_local(&self, local: LocalId) -> Option<Span> {
+        self.literals.open.get(&local).copied()
+    }
+
+    /// The same, of an array.
+    pub fn open_array(&self, array: ArrayId) -> Option<Span> {
+        self.literals.open_arrays.get(&array).copied()
+    }
+
+    /// The same, of what is read.
+    pub fn open_name(&self, read: &ExprKind) -> Option<Span> {
+        match read {
+            ExprKind::Local(local) => self.open_local(*local),
+            ExprKind::Load { access, path, otherwise: None } if path.is_empty() => self.open_array(access.array),
+            _ => None,
+        }
     }
 
     /// Whether `value` becomes of type `ty` when variables that a literal starts take it. Then they do, and nothing is to be
@@ -63,6 +84,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     fn settle(&mut self, names: Vec<Span>, to: Scalar) -> bool {
         // The first use decides.
         self.literals.open.retain(|_, name| !names.contains(name));
+        self.literals.open_arrays.retain(|_, name| !names.contains(name));
         for name in names {
             self.literals.settled.entry(name).or_insert(to);
         }
@@ -70,11 +92,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         true
     }
 
-    /// The value of an assignment to a variable that a literal starts: the variable takes its type.
-    pub fn value_for(&mut self, local: LocalId, value: &'a ast::Expr, ty: &Type) -> Option<Expr> {
+    /// The value of an assignment to what a literal starts, declared at `name`: it takes the value's type.
+    pub fn value_for(&mut self, name: Span, value: &'a ast::Expr, ty: &Type) -> Option<Expr> {
         let found = self.expr(value, Some(ty))?;
-        let name = self.literals.open.get(&local).copied();
-        if let (Some(name), Some(to)) = (name, found.ty.as_scalar())
+        if let Some(to) = found.ty.as_scalar()
             && found.ty != *ty
             && takes(ty, to)
         {
@@ -89,9 +110,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let mut all = |values: &[&Expr]| values.iter().all(|value| self.open_locals(value, found));
         match &value.kind {
             ExprKind::Int(_) | ExprKind::Float(_) => true,
-            ExprKind::Local(local) => match self.literals.open.get(local) {
+            ExprKind::Local(_) | ExprKind::Load { .. } => match self.open_name(&value.kind) {
                 Some(name) => {
-                    found.push(*name);
+                    found.push(name);
                     true
                 }
                 None => false,

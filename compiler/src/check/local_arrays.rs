@@ -26,9 +26,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         self.refuse_repeated_axes(decls);
         let axes = self.axes(decls, &[Node::Expr(value)]);
         let storage = annotation.clone().flatten();
-        let value = match &storage {
+        let first = match &storage {
             Some(storage) => self.stored_expr(value, storage, "the element"),
-            None => self.expr(value, None),
+            None => self.literal_or_value(name, value),
         };
         self.leave(region);
         let axes = axes.and_then(|axes| self.local_array_axes(axes));
@@ -36,8 +36,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if annotation.is_some() && storage.is_none() {
             self.failed = true;
         }
-        let (Some(value), Some(axes), true) =
-            (value, axes, fresh && (annotation.is_none() || storage.is_some()))
+        let (Some(first), Some(axes), true) =
+            (first, axes, fresh && (annotation.is_none() || storage.is_some()))
         else {
             if fresh {
                 self.bind(name, Binding::Poisoned);
@@ -45,10 +45,13 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             return;
         };
         let role = if self.at_kernel_level { ArrayRole::Temporary } else { ArrayRole::Private };
-        let array = self.declare_array(name, role, storage.unwrap_or_else(|| value.ty.clone()));
+        let array = self.declare_array(name, role, storage.unwrap_or_else(|| first.ty.clone()));
         self.kernel.arrays[array].extents = axes.iter().map(|axis| axis.high.clone()).collect();
         self.bind(name, Binding::Array { id: array, mutable });
-        out.push(Stmt { kind: StmtKind::DefineArray { array, axes, value }, span });
+        if annotation.is_none() {
+            self.remember_literal_array(array, name, value);
+        }
+        out.push(Stmt { kind: StmtKind::DefineArray { array, axes, value: first }, span });
     }
 
     pub fn refuse_repeated_axes(&mut self, decls: &[AxisDecl]) {

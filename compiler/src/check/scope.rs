@@ -70,6 +70,8 @@ pub(super) struct Literals {
     pub settled: FxHashMap<Span, Scalar>,
     /// In this round: variables that may still take another type, and where they are declared.
     pub open: FxHashMap<LocalId, Span>,
+    /// The same, of local arrays.
+    pub open_arrays: FxHashMap<ArrayId, Span>,
     /// Something was settled in this round, which is then of no use.
     pub changed: bool,
 }

@@ -240,7 +240,7 @@ impl<'a> Lowerer<'a> {
         self.builder.set_span(span);
         self.locals.clear();
         self.indices.clear();
-        self.root = None;
+        self.around.clear();
         self.device_range = false;
         for (index, symbol) in self.counters.clone().iter() {
             if let Some(symbol) = symbol {

@@ -1,11 +1,12 @@
 //! Local arrays: in local memory where their extents are small constants; otherwise in scratch memory, one copy
-//! an iteration of the launch's root loop. In scratch the loop's indices come last, so that neighbouring threads
+//! an iteration of all loops around (`iterations.rs`). In scratch the loops' indices come last, so that neighbouring threads
 //! touch neighbouring elements.
 
-use super::assigned::independent_groups;
 use super::host::Limit;
+use super::iterations::{OpenLoop, OwnAxis};
 use super::{Lowerer, Storage};
 use crate::check::typed::{ArrayId, ArrayRole, Axis, Expr};
+use crate::check::walk::walk_expr;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::entities::Value;
 use crate::ir::kernel::{BufferData, BufferKind};
@@ -20,17 +21,12 @@ impl<'a> Lowerer<'a> {
         if self.typed.arrays[array].role == ArrayRole::Private {
             self.declare_local(array);
         }
-        let groups = independent_groups(axes);
-        for group in &groups {
-            self.open_axes(group);
-        }
-        let subscripts: Vec<Value> = axes.iter().filter_map(|axis| self.indices[axis.index]).collect();
-        let values = self.expression(value);
-        let ty = self.typed.arrays[array].ty.clone();
-        self.store_leaves(array, &subscripts, 0, &[], &ty, &values, None);
-        for _ in &groups {
-            self.builder.end_forall();
-        }
+        self.for_all(axes, &|visit| walk_expr(value, visit), |lowerer| {
+            let subscripts: Vec<Value> = axes.iter().filter_map(|axis| lowerer.indices[axis.index]).collect();
+            let values = lowerer.expression(value);
+            let ty = lowerer.typed.arrays[array].ty.clone();
+            lowerer.store_leaves(array, &subscripts, 0, &[], &ty, &values, None);
+        });
     }
 
     /// The launch checks an extent that may be negative or too large also where the array is no memory in the end.
@@ -55,11 +51,6 @@ impl<'a> Lowerer<'a> {
             self.limit_extent(&array.name, axis, extent, &host);
             extents.push(host);
         }
-        let constant: Option<Vec<i128>> = extents.iter().map(|extent| extent.evaluate_int(&[])).collect();
-        let bytes = constant.as_ref().and_then(|list| {
-            list.iter().try_fold(i128::from(array.element.size), |bytes, extent| bytes.checked_mul(*extent))
-        });
-        let small = bytes.is_some_and(|bytes| (0..=LOCAL_MEMORY_BYTES).contains(&bytes));
         let mut data = BufferData {
             name: array.name.clone(),
             kind: BufferKind::Private,
@@ -69,12 +60,8 @@ impl<'a> Lowerer<'a> {
             layout_fixed: true,
             cache: None,
         };
-        if small {
-            data.extents = constant
-                .unwrap_or_default()
-                .into_iter()
-                .map(|extent| manifest::Expr::Int(extent as i64))
-                .collect();
+        if let Some(extents) = self.small_extents(id) {
+            data.extents = extents.into_iter().map(manifest::Expr::Int).collect();
             let buffer = self.builder.add_buffer(data);
             self.arrays[id] = Some(Storage::Plain(buffer));
             return;
@@ -92,11 +79,26 @@ impl<'a> Lowerer<'a> {
         }
         data.kind = BufferKind::Scratch;
         let mut copies = Vec::new();
-        for (index, low, extent) in self.root.clone().unwrap_or_default() {
+        let counted = |open: &OpenLoop| match open {
+            OpenLoop::Forall(axes) => axes.clone(),
+            OpenLoop::Ordered(_) => Vec::new(),
+        };
+        for OwnAxis { index, low, extent } in self.around.iter().flat_map(counted).collect::<Vec<_>>() {
             data.extents.push(extent);
             copies.push(self.builder.binary(Opcode::Sub, index, low));
         }
         let buffer = self.builder.add_buffer(data);
         self.arrays[id] = Some(Storage::Expanded(buffer, copies));
+    }
+
+    /// The extents of an array that is kept in local memory: small constants.
+    pub fn small_extents(&self, id: ArrayId) -> Option<Vec<i64>> {
+        let array = &self.typed.arrays[id];
+        let literal = |extent| self.host_expression(extent)?.0.evaluate_int(&[]);
+        let extents: Vec<i128> = array.extents.iter().map(literal).collect::<Option<_>>()?;
+        let size = i128::from(array.element.size);
+        let bytes = extents.iter().try_fold(size, |bytes, extent| bytes.checked_mul(*extent))?;
+        let fits = (0..=LOCAL_MEMORY_BYTES).contains(&bytes);
+        fits.then(|| extents.into_iter().map(i64::try_from).collect::<Result<_, _>>().ok())?
     }
 }

@@ -25,6 +25,7 @@ mod builtins;
 mod expressions;
 mod host;
 mod injections;
+mod iterations;
 mod kernel_level;
 mod locals;
 mod naming;
@@ -53,6 +54,7 @@ use crate::source::{SourceFile, Span};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use host::Limit;
+use iterations::OpenLoop;
 use rustc_hash::FxHashSet;
 
 /// How a program is lowered.
@@ -142,7 +144,7 @@ fn name_launches(kernel: &mut ir::Kernel, taken: &mut FxHashSet<String>) {
 enum Storage {
     /// Indexed by the array's subscripts alone.
     Plain(Buffer),
-    /// In scratch, one copy an iteration of the launch's root loop: the subscripts are followed by these.
+    /// In scratch, one copy an iteration of the loops around: the subscripts are followed by these.
     Expanded(Buffer, Vec<Value>),
 }
 
@@ -180,9 +182,8 @@ struct Lowerer<'a> {
     kernel_locals: Vec<(LocalId, KernelLocal<'a>)>,
     /// Kernel-level conditions that only the device knows; every launch under them tests them first.
     conditions: Vec<(Buffer, bool)>,
-    /// The host-known axes of the launch's root loop, once it is open: index and low end as values, extent for
-    /// the host.
-    root: Option<Vec<(Value, Value, manifest::Expr)>>,
+    /// The loops of the launch that are open, its root loop first.
+    around: Vec<OpenLoop>,
     /// Whether the root loop has an axis whose range only the device knows.
     device_range: bool,
 }
@@ -212,7 +213,7 @@ impl<'a> Lowerer<'a> {
             combiners: SecondaryMap::new(),
             kernel_locals: Vec::new(),
             conditions: Vec::new(),
-            root: None,
+            around: Vec::new(),
             device_range: false,
         }
     }

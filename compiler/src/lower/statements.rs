@@ -1,13 +1,11 @@
 //! Statements within a launch.
 
-use super::assigned::{assigned, independent_groups};
-use super::ranges::Counted;
+use super::assigned::assigned;
 use super::{Lowerer, structs};
-use crate::check::typed::{Axis, Block, Expr, LocalId, Moment, Printed, Projection, SiteId, Stmt, StmtKind};
+use crate::check::typed::{Block, Expr, LocalId, Moment, Printed, Projection, SiteId, Stmt, StmtKind};
+use crate::check::walk::walk_statement;
 use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
-use crate::manifest;
-use crate::manifest::BinaryOp as HostOp;
 use crate::mutants::mutant;
 
 impl<'a> Lowerer<'a> {
@@ -32,24 +30,14 @@ impl<'a> Lowerer<'a> {
             }
             StmtKind::DefineArray { array, axes, value } => self.define_array(*array, axes, value),
             StmtKind::Store { axes, access, path, combine, value } => {
-                let groups = independent_groups(axes);
-                for group in &groups {
-                    self.open_axes(group);
-                }
-                self.store(access, path, *combine, value);
-                for _ in &groups {
-                    self.builder.end_forall();
-                }
+                self.for_all(axes, &|visit| walk_statement(stmt, visit), |lowerer| {
+                    lowerer.store(access, path, *combine, value);
+                });
             }
             StmtKind::Forall { axes, body } => {
-                let groups = independent_groups(axes);
-                for group in &groups {
-                    self.open_axes(group);
-                }
-                self.statements(&body.statements);
-                for _ in &groups {
-                    self.builder.end_forall();
-                }
+                self.for_all(axes, &|visit| walk_statement(stmt, visit), |lowerer| {
+                    lowerer.statements(&body.statements);
+                });
             }
             StmtKind::For { index, low, high, ends, step, goes_on: Some(goes_on), body } => {
                 let carried = self.assigned_in(&[body], &[]);
@@ -146,35 +134,6 @@ impl<'a> Lowerer<'a> {
             numbers.extend(values.into_iter().map(|(_, value)| value));
         }
         self.builder.print(self.site(site), &numbers);
-    }
-
-    /// Opens a `forall` over axes whose ranges do not depend on each other. The first one of a launch is its root
-    /// loop, whose iterations get their own copies of local arrays in scratch.
-    pub fn open_axes(&mut self, axes: &'a [Axis]) {
-        let root = self.root.is_none();
-        let range = |axis| if root { self.root_range(axis) } else { self.axis_range(axis) };
-        let bounds: Vec<Counted> = axes.iter().map(range).collect();
-        let names: Vec<&str> = axes.iter().map(|axis| self.typed.indices[axis.index].name.as_str()).collect();
-        let triples: Vec<(&str, Value, Value)> =
-            names.iter().zip(&bounds).map(|(name, range)| (*name, range.low, range.high)).collect();
-        let counters = self.builder.begin_forall(&triples);
-        let mut known = Vec::new();
-        for ((axis, counter), range) in axes.iter().zip(&counters).zip(&bounds) {
-            self.bind_index(axis.index, range, *counter);
-            let kernel = self.builder.kernel();
-            if let (Some(from), Some(to)) = (kernel.symbolic(range.low), kernel.symbolic(range.high)) {
-                let extent = match from {
-                    manifest::Expr::Int(0) => to,
-                    from => manifest::Expr::binary(HostOp::Sub, to, from),
-                };
-                let extent = manifest::Expr::binary(HostOp::Max, extent, manifest::Expr::Int(0));
-                known.push((*counter, range.low, extent));
-            }
-        }
-        if root {
-            self.device_range = known.len() < axes.len();
-            self.root = Some(known);
-        }
     }
 
     /// An `if` statement: the names that either branch assigns come out of it.

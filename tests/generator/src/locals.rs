@@ -67,6 +67,9 @@ impl Locals<'_> {
         if keyword == "var" {
             let value = self.value(None, 0);
             self.line(format!("{name}[j] = {value}"));
+            if self.choices.once_in(2) {
+                self.line(format!("for j in 1..n {{ {name}[j] max= {name}[j - 1] }}"));
+            }
         }
     }
 
@@ -137,17 +140,26 @@ pub fn generate(choices: &[u32]) -> Program {
         }
     }
     let last = locals.value(None, 0);
+    let is_nested = locals.choices.once_in(4);
     let Locals { arguments, mut lines, .. } = locals;
     lines.push(format!("z[i, j] = ({last}) as {wide}"));
     let zero = if wide == "i64" { "0" } else { "0.0" };
+    // Loops inside of each other, of which the inner one has the arrays.
+    let outer = if is_nested { "h, " } else { "" };
+    if is_nested {
+        dims.push(("h".to_string(), 1 + dims[0].1 % 3));
+        lines.iter_mut().for_each(|line| *line = line.replace("[i, ", "[g, i, "));
+    }
     let declared = |(name, changes): &(&str, bool)| {
-        format!("{name}: {}{scalar}[m, n]", if *changes { "inout " } else { "" })
+        format!("{name}: {}{scalar}[{outer}m, n]", if *changes { "inout " } else { "" })
     };
     let declared: Vec<String> = arguments.iter().map(declared).collect();
     let body: String = lines.iter().map(|line| format!("        {line}\n")).collect();
+    let (open, close) = if is_nested { ("forall g in h { ", " }") } else { ("", "") };
+    let row = if is_nested { "g, i" } else { "i" };
     let source = format!(
-        "kernel random({}) -> y: {wide}[m], z: {wide}[m, n] where n >= 1 {{\n    forall i in m {{\n        \
-         var total: {wide} = {zero}\n{body}        y[i] = total\n    }}\n}}\n",
+        "kernel random({}) -> y: {wide}[{outer}m], z: {wide}[{outer}m, n] where n >= 1 {{\n    {open}forall i in m {{\n        \
+         var total: {wide} = {zero}\n{body}        y[{row}] = total\n    }}{close}\n}}\n",
         declared.join(", ")
     );
     Program { source, dims, seed }

@@ -20,7 +20,8 @@ use crate::source::Span;
 pub enum Touching {
     Read,
     Write,
-    /// And whether it is a statement of its own, whose [`Combine::may_meet`] is decided here.
+    /// And whether it is a statement of its own, whose [`Combine::may_meet`] is decided here: inside expressions it is where
+    /// they are walked.
     Combine(CombineOp, bool),
 }
 

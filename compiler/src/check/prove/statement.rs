@@ -62,6 +62,9 @@ impl Walker<'_> {
                 self.scoped(|walker| {
                     walker.enter_axes(axes, LevelKind::Parallel);
                     walker.store(access, path, combine.as_ref(), value, in_expression);
+                    if let (Some(combine), true) = (combine, in_expression) {
+                        combine.may_meet = walker.is_shared(access.array);
+                    }
                 });
             }
             StmtKind::Forall { axes, body } => self.scoped(|walker| {
@@ -120,6 +123,15 @@ impl Walker<'_> {
     /// A statement of a block: at kernel level it may be a region of its own.
     fn nested(&mut self, one: &mut Stmt) {
         self.statements(std::slice::from_mut(one));
+    }
+
+    /// Whether iterations that may run at once share an array: not an array of an iteration's own, where it alone runs in it.
+    fn is_shared(&self, array: ArrayId) -> bool {
+        let inside = match self.kernel.arrays[array].role {
+            ArrayRole::Private => &self.nest[self.declared[array]..],
+            _ => &self.nest[..],
+        };
+        inside.iter().any(|level| level.kind == LevelKind::Parallel)
     }
 
     fn store(

@@ -18,6 +18,9 @@
 //! same holds for sums that fill a long array: their elements are threads then. Such an array may be one that each thread has for
 //! itself: it becomes one in memory.
 //!
+//! Where rows and columns are both around, as those of `let gate[q in 4] = sum(p: x[s, p] * w[q, k, p])` for each `s` and `k`, the array
+//! may be as short as it likes: each of its elements is a product over all iterations.
+//!
 //! So `let t[j] = sum(c: …)` in an iteration is `let t[i, j] = sum(c: …)` in front of the loop, whichever of them is written: tiles
 //! share its operands, and what is left of the loop is rows, which lie side by side then.
 
@@ -62,7 +65,10 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     for inst in &inner {
         let Some(found) = Inner::of(kernel, launch, forall, *inst, threads) else { continue };
         let row = product(found.own.iter(), kernel);
-        let conditions = found.conditions.prefers_at_least(&row, LONG_ROW);
+        let conditions = match found.is_crossed {
+            true => found.conditions,
+            false => found.conditions.prefers_at_least(&row, LONG_ROW),
+        };
         if is_alone(kernel, body, *inst, &[BufferKind::Private])
             && ask(kernel, launch, &conditions) == Answer::Yes
         {
@@ -168,6 +174,8 @@ struct Inner {
     around: Vec<Along>,
     own: Vec<Along>,
     conditions: Conditions,
+    /// Whether rows and columns are around it.
+    is_crossed: bool,
 }
 
 impl Inner {
@@ -176,34 +184,58 @@ impl Inner {
         let region = kernel.insts[inst].regions[0];
         let mut loops = Vec::new();
         loops_of(kernel, region, &mut loops);
-        let [reduce] = loops[..] else { return None };
-        let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
-        let found = contractions(kernel, launch).into_iter().find(is_product);
         let (around, own) = (Along::of(kernel, forall), Along::of(kernel, inst));
-        let is_split = found.is_some_and(|found| {
-            let of = |axes: &[Along], class: Class| axes.iter().any(|axis| found.has(class, axis.index));
-            // Rows around, columns inside, or the other way round.
-            let sides = [(Class::M, Class::N), (Class::N, Class::M)];
-            sides.into_iter().any(|(left, right)| of(&around, left) && of(&own, right))
-        });
         // What is the same for all elements is computed once, in front of them.
-        let mut moves = Moves::new(kernel, &[forall, inst], reduce);
-        let terms = kernel.yields(kernel.insts[reduce].regions[0]);
-        let moves_inside = terms.iter().any(|term| {
-            let of_term = moves.of(*term);
-            (around.len()..around.len() + own.len()).any(|axis| of_term.contains(axis))
-        });
-        if trip_count(kernel, reduce) < LEAST_STEPS || !moves_inside {
+        let moves_inside = |reduce: Inst| {
+            let mut moves = Moves::new(kernel, &[forall, inst], reduce);
+            let terms = kernel.yields(kernel.insts[reduce].regions[0]);
+            terms.iter().any(|term| {
+                let of_term = moves.of(*term);
+                (around.len()..around.len() + own.len()).any(|axis| of_term.contains(axis))
+            })
+        };
+        let is_long = |reduce: &Inst| trip_count(kernel, *reduce) >= LEAST_STEPS && moves_inside(*reduce);
+        if loops.is_empty() || !loops.iter().all(is_long) {
             return None;
         }
-        let [rows, columns] = [&around, &own].map(|axes| product(axes.iter(), kernel));
+        let all = contractions(kernel, launch);
+        let of = |one: &Contraction, axes: &[Along], class: Class| -> Vec<Along> {
+            axes.iter().filter(|axis| one.has(class, axis.index)).cloned().collect()
+        };
+        let product_of = |reduce: &Inst| {
+            let is_it = |one: &&Contraction| one.reduce == *reduce && one.has_reuse() && !one.leaves_out();
+            all.iter().find(is_it)
+        };
+        // Rows and columns are both around: each element of a short array is a product of its own, whose tiles are those of
+        // the loop around.
+        let crossed = |reduce: &Inst| {
+            let found = product_of(reduce)?;
+            let sides = [Class::M, Class::N].map(|class| of(found, &around, class));
+            sides.iter().all(|axes| !axes.is_empty()).then_some(sides)
+        };
+        let (rows, columns) = (product(around.iter(), kernel), product(own.iter(), kernel));
+        if let Some(Some(sides)) = loops.iter().map(crossed).reduce(|one, next| next.and(one)) {
+            let large = |conditions: Conditions, axes: &Vec<Along>| {
+                conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS)
+            };
+            let conditions = sides.iter().fold(Conditions::new(), large);
+            return Some(Self { around, own, conditions, is_crossed: true });
+        }
+        let [reduce] = loops[..] else { return None };
+        let is_split = product_of(&reduce).is_some_and(|found| {
+            // Rows around, columns inside, or the other way round.
+            let sides = [(Class::M, Class::N), (Class::N, Class::M)];
+            sides.into_iter().any(|(left, right)| {
+                !of(found, &around, left).is_empty() && !of(found, &own, right).is_empty()
+            })
+        });
         let conditions = if is_split {
             Conditions::new().prefers_at_least(&rows, LEAST_ROWS).prefers_at_least(&columns, LEAST_ROWS)
         } else {
             let are_few = Expr::binary(BinaryOp::Less, rows, Expr::Int(threads));
             Conditions::new().prefers_at_least(&columns, LANES).prefers(are_few)
         };
-        Some(Self { around, own, conditions })
+        Some(Self { around, own, conditions, is_crossed: false })
     }
 
     fn axes(&self) -> Vec<Along> {
@@ -240,17 +272,32 @@ fn one(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), inst:
     if ask(kernel, launch, &inner.conditions) != Answer::Yes {
         return false;
     }
-    let around = inner.around;
+    let (around, own, is_crossed) = (inner.around, inner.own.len(), inner.is_crossed);
     if let Some(first) = first {
         return goes_first(kernel, launch, body, first, around);
     }
+    let count = around.len();
     let part = Part { axes: around, insts, values: Vec::new(), span: kernel.insts[inst].span };
     let (made, _) = launch_of(kernel, launch, &part, "product");
     kernel.blocks[body].insts.retain(|other| *other != inst);
     collapse::nested(kernel, made);
+    if is_crossed {
+        array_first(kernel, made, count, own);
+    }
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, "what fills an array of an iteration has a launch of its own".to_string());
     true
+}
+
+/// Lets the axes of a short array, `own` of them, go around those of the loop that it was in: tiles are along these.
+fn array_first(kernel: &mut Kernel, launch: Launch, count: usize, own: usize) {
+    let root = kernel.launches[launch].body;
+    let is_whole = |inst: &Inst| {
+        kernel.insts[*inst].opcode == Opcode::Forall && kernel.loop_bounds(*inst).len() == count + own
+    };
+    let Some(forall) = kernel.blocks[root].insts.iter().copied().find(is_whole) else { return };
+    let order: Vec<usize> = (count..count + own).chain(0..count).collect();
+    kernel.reorder_axes(forall, &order);
 }
 
 /// Gives what stands before a product that ends a loop's body a launch of its own, and leaves what the product uses of it in scratch

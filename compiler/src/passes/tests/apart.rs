@@ -47,6 +47,7 @@ const PLACES: &[(&str, Place)] = &[
         "threads: nobody else reads what a row keeps",
         for_sizes(at("locals/products.krn", "normalized_product", &[("k", 20), ("m", 20), ("n", 20)])),
     ),
+    ("threads: an own array keeps the last term", own("pairs", &[("n", 33)])),
     (
         "threads: what comes once more sees rows change",
         for_sizes(at("reductions/rows_in_place.krn", "asserted", &[("m", 33), ("n", 8)])),

@@ -29,6 +29,7 @@ mod meet;
 mod open;
 mod own;
 mod partial;
+mod private;
 mod slots;
 mod team;
 #[cfg(test)]
@@ -73,6 +74,7 @@ impl Pass for ThreadsPass {
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             spread_launch(kernel, launch);
             own::into_loops(kernel, launch);
+            private::into_stores(kernel, launch);
         }
         (!kernel.launches.is_empty()).into()
     }
