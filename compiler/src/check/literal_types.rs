@@ -65,7 +65,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     pub fn open_name(&self, read: &ExprKind) -> Option<Span> {
         match read {
             ExprKind::Local(local) => self.open_local(*local),
-            ExprKind::Load { access, path, otherwise: None } if path.is_empty() => self.open_array(access.array),
+            ExprKind::Load { access, path, otherwise: None } if path.is_empty() => {
+                self.open_array(access.array)
+            }
             _ => None,
         }
     }

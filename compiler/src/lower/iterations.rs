@@ -36,12 +36,7 @@ pub enum OpenLoop {
 
 impl<'a> Lowerer<'a> {
     /// Does something for all axes, of which later ones may have ranges by earlier ones. `visit` walks through what is done.
-    pub fn for_all(
-        &mut self,
-        axes: &'a [Axis],
-        visit: &Visit<'_, 'a>,
-        then: impl FnOnce(&mut Self),
-    ) {
+    pub fn for_all(&mut self, axes: &'a [Axis], visit: &Visit<'_, 'a>, then: impl FnOnce(&mut Self)) {
         let groups = independent_groups(axes);
         for group in &groups {
             self.open_axes(group, visit);
@@ -62,7 +57,8 @@ impl<'a> Lowerer<'a> {
         let is_root = self.around.is_empty();
         let range = |axis| if is_root { self.root_range(axis) } else { self.axis_range(axis) };
         let bounds: Vec<Counted> = axes.iter().map(range).collect();
-        let extents: Vec<Option<manifest::Expr>> = bounds.iter().map(|range| self.host_extent(range)).collect();
+        let extents: Vec<Option<manifest::Expr>> =
+            bounds.iter().map(|range| self.host_extent(range)).collect();
         let is_counted = extents.iter().all(Option::is_some);
         if !is_root && !is_counted && self.keeps_scratch(visit) {
             return self.open_in_order(axes, &bounds);

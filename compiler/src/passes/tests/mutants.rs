@@ -176,7 +176,8 @@ fn whole_set() -> &'static [Whole] {
             let programs = programs_of(source).into_iter().take(count).enumerate();
             programs.map(move |(number, program)| (format!("{source} {number}"), program))
         };
-        let programs: Vec<_> = [("forms", 250), ("programs", 40), ("locals", 80)].into_iter().flat_map(numbered).collect();
+        let programs: Vec<_> =
+            [("forms", 250), ("programs", 40), ("locals", 80)].into_iter().flat_map(numbered).collect();
         let made = side_by_side(&programs, |(name, program)| Whole::of(name.clone(), program));
         made.into_iter().flatten().collect()
     })

@@ -39,7 +39,11 @@ fn into_store(kernel: &mut Kernel, block: Block, inst: Inst) {
     };
     let combined = before(kernel, block, inst, |emit| {
         let known = emit.load(buffer, leaf, subscripts);
-        mutant!("threads: an own array keeps the last term", emit.combine(op, &[known], &[*value]), vec![*value])
+        mutant!(
+            "threads: an own array keeps the last term",
+            emit.combine(op, &[known], &[*value]),
+            vec![*value]
+        )
     });
     let Some([combined]) = combined.as_deref() else { return };
     let store = &mut kernel.insts[inst];
