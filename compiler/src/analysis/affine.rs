@@ -4,10 +4,10 @@
 use super::code::reads_memory;
 use super::polynomial::{Atom, Polynomial, polynomial_of};
 use crate::data::Scalar;
-use crate::ir::{FoundOwners, Owners};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
+use crate::ir::{FoundOwners, Owners};
 use crate::manifest::Layout;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;

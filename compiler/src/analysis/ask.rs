@@ -190,12 +190,14 @@ fn is_preferred(kernel: &mut Kernel, launch: Launch, condition: &Expr) -> bool {
     if known.holds(kernel, &opposite) {
         return false;
     }
+    // Of sizes of which nothing is known most are large.
     let holds = kernel.specialization.evaluate(condition);
+    let holds = holds.or_else(|| (!kernel.specialization.knows(condition)).then_some(true));
     if let Some(holds) = holds {
         let held = if holds { condition.clone() } else { opposite };
         kernel.specialization.chosen_by(held);
     }
-    // Of sizes of which nothing is known most are large.
+    // What overflows would not hold at the launch either.
     holds.unwrap_or(true)
 }
 
