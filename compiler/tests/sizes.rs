@@ -2,7 +2,9 @@
 
 use krn_compiler::manifest::Value;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileError, CompileOptions, CompiledModule, SymbolValues, Variants, compile};
+use krn_compiler::{
+    CompileError, CompileOptions, CompiledModule, SymbolValues, Variants, compile, explain_sizes,
+};
 
 /// What a kernel is compiled to, also for these sizes.
 fn compiled(text: &str, sizes: &[&[(&str, i64)]]) -> Result<CompiledModule, CompileError> {
@@ -106,4 +108,35 @@ fn sizes_that_break_a_fact_are_refused() {
     for sizes in [&[("w", 2)][..], &[("h", 8), ("w", 2)], &[("h", 0)], &[("h", 1_000_000)]] {
         assert_eq!(refused(&rows, sizes), None, "{sizes:?}");
     }
+}
+
+/// What is said of a kernel's code for these sizes.
+fn explained(text: &str, kernel: &str, sizes: &[(&str, i64)]) -> Vec<String> {
+    let values = sizes.iter().map(|(name, value)| (name.to_string(), Value::from(*value)));
+    let variants = Variants::For(values.collect());
+    let options = CompileOptions { variants, ..CompileOptions::for_target("sm_90") };
+    let made = compile(&SourceFile::new("sizes.krn", text), &options).expect("it compiles");
+    explain_sizes(&made, kernel)
+}
+
+/// Shapes of rows are asked for length by length: the others are no advice.
+#[test]
+fn faster_code_is_none_for_other_lengths() {
+    let softmax = include_str!("../../examples/softmax.krn");
+    for cols in [4096, 1_000_000] {
+        let lines = explained(softmax, "softmax", &[("cols", cols)]);
+        assert!(lines.iter().any(|line| line.starts_with("relies on cols")), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.starts_with("faster")), "{lines:?}");
+    }
+    let lines = explained(softmax, "softmax", &[("cols", 100_001)]);
+    assert!(lines.iter().any(|line| line.starts_with("faster code would rely on cols % ")), "{lines:?}");
+}
+
+#[test]
+fn long_conditions_have_lines_of_their_own() {
+    let lines = explained(include_str!("../../examples/matmul.krn"), "matmul", &[("m", 1)]);
+    let chosen = lines.iter().position(|line| line.starts_with("chosen by")).expect("there are such");
+    let long: Vec<&String> = lines[chosen + 1..].iter().take_while(|line| line.starts_with("    ")).collect();
+    assert!(long.len() > 1, "{lines:#?}");
+    assert!(long.iter().all(|line| line.contains("ceildiv(")), "{lines:#?}");
 }

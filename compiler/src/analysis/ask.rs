@@ -218,10 +218,29 @@ fn may_rely_on(kernel: &mut Kernel, launch: Option<Launch>, condition: &Expr) ->
         true => kernel.specialization.relies_on(condition.clone()),
         false => {
             kernel.specialization.chosen_by(opposite);
-            kernel.specialization.misses(condition.clone());
+            // That a length is another one is no advice.
+            if !is_a_length(condition) {
+                kernel.specialization.misses(condition.clone());
+            }
         }
     }
     holds
+}
+
+/// Whether a condition says how long something is, to the element.
+fn is_a_length(condition: &Expr) -> bool {
+    match condition {
+        Expr::Binary(BinaryOp::Equal, left, right) => matches!(**right, Expr::Int(_)) && !has_remainder(left),
+        _ => false,
+    }
+}
+
+fn has_remainder(expr: &Expr) -> bool {
+    match expr {
+        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Symbol(_) => false,
+        Expr::Unary(_, operand) => has_remainder(operand),
+        Expr::Binary(op, left, right) => *op == BinaryOp::Rem || has_remainder(left) || has_remainder(right),
+    }
 }
 
 /// Whether what a condition compares are integers, of which one is at most another or greater.
