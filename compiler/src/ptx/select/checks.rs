@@ -245,7 +245,7 @@ impl Selector<'_> {
 
     /// What a loop ends on, beside its own condition.
     pub fn ends_on_failure(&self, inst: Inst) -> Option<EndsOnFailure> {
-        let flag = self.failed.filter(|_| Endless::new(self.kernel).may_run_on(inst))?;
+        let flag = self.failed.filter(|_| Endless::of_loops(self.kernel).may_run_on(inst))?;
         let (mut of_warp, mut of_block) = (false, false);
         for region in &self.kernel.insts[inst].regions {
             self.kernel.walk(*region, &mut |_, inst| {

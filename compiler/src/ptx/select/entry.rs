@@ -251,7 +251,7 @@ impl Selector<'_> {
 
     /// Whether a failed check may leave some loop without an end.
     fn may_run_on(&self, launch: Launch, used: &Used) -> bool {
-        let mut endless = Endless::new(self.kernel);
+        let mut endless = Endless::of_loops(self.kernel);
         (used.checks || self.kernel.launches[launch].follows_checks)
             && used.loops.iter().any(|inst| endless.may_run_on(*inst))
     }
