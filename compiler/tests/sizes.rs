@@ -55,7 +55,7 @@ fn sizes_are_large_and_hold_with_odd_facts() {
         (ROWS, "h * w == 6144", "h = 256, w = 24"),
         (HEADS, "h * d == 768", "n = 4096, h = 32, d = 24"),
         (NEXT, "n == m + 1, m % 16 == 0", "n = 4097, m = 4096"),
-        ("(x: f32[n], z: f32[n], s: f32) -> y: f32", "s > 1000.0", "n = 16777216"),
+        ("(x: f32[n], z: f32[n], s: f32) -> y: f32", "s > 1000.0", "n = 16777216, s = 2000.0"),
     ] {
         let text = kernel(signature, fact).replace("sum(j: z[j])", "s * sum(j: z[j])");
         let text = if signature.contains("s: f32") { text } else { kernel(signature, fact) };
