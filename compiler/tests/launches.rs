@@ -167,3 +167,26 @@ fn each_of_many_kernels_has_its_entry_in_the_order_of_the_file() {
     let manifests = done.compiled.manifest.kernels.iter().map(|kernel| kernel.name.clone());
     assert_eq!(manifests.collect::<Vec<_>>(), (0..600).map(names).collect::<Vec<_>>());
 }
+
+/// A launch reads the record of failed checks if one before it has some, and if memory decides how long its loops are.
+#[test]
+fn launches_after_a_check_read_the_record_for_loops_that_may_not_end() {
+    let reads = |text: &str| -> Vec<bool> {
+        let values = [4096, 4096].map(|size| Some(Value::Int(size))).to_vec();
+        let options =
+            CompileOptions { variants: Variants::Only(values), ..CompileOptions::for_target(TARGET) };
+        let ptx = parted(&SourceFile::new("k.krn", text), &options).compiled.ptx;
+        ptx.split(".entry").skip(1).map(|entry| entry.contains("ld.relaxed.gpu.global.b32")).collect()
+    };
+    let gather = "let t[i in n] = x[at[i]]";
+    let until = "forall i in n { var v = 0.0\n while v < 10.0 { v += t[i] }\n y[i] = v }";
+    let head = "kernel k(x: f32[m], at: i32[n]) -> y: f32[n], s: f32";
+    let of = |first: &str, second: &str| reads(&format!("{head} {{ {first}\n {second}\n s = 0.0 }}"));
+    assert!(of(gather, until).contains(&true));
+    // How often these loops run is known, whatever is in memory: also what comes after unrolled rounds.
+    let counted = format!("{head} {{ {gather}\n y[i] = t[i]\n s = sum(i: t[i]) }}");
+    assert_eq!(reads(&counted).iter().filter(|reads| **reads).count(), 0);
+    // No check can have failed.
+    assert!(!of("let t[i in n] = x[at[i]] else 0.0", until).contains(&true));
+    assert!(!of("let t[i in n] = at[i] as f32", until).contains(&true));
+}

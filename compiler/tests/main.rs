@@ -24,6 +24,7 @@ mod rows;
 mod scheduled;
 mod select;
 mod signs;
+mod sizes;
 mod spills;
 mod support;
 mod tensor;

@@ -190,12 +190,14 @@ fn is_preferred(kernel: &mut Kernel, launch: Launch, condition: &Expr) -> bool {
     if known.holds(kernel, &opposite) {
         return false;
     }
+    // Of sizes of which nothing is known most are large.
     let holds = kernel.specialization.evaluate(condition);
+    let holds = holds.or_else(|| (!kernel.specialization.knows(condition)).then_some(true));
     if let Some(holds) = holds {
         let held = if holds { condition.clone() } else { opposite };
         kernel.specialization.chosen_by(held);
     }
-    // Of sizes of which nothing is known most are large.
+    // What overflows would not hold at the launch either.
     holds.unwrap_or(true)
 }
 
@@ -216,10 +218,29 @@ fn may_rely_on(kernel: &mut Kernel, launch: Option<Launch>, condition: &Expr) ->
         true => kernel.specialization.relies_on(condition.clone()),
         false => {
             kernel.specialization.chosen_by(opposite);
-            kernel.specialization.misses(condition.clone());
+            // That a length is another one is no advice.
+            if !is_a_length(condition) {
+                kernel.specialization.misses(condition.clone());
+            }
         }
     }
     holds
+}
+
+/// Whether a condition says how long something is, to the element.
+fn is_a_length(condition: &Expr) -> bool {
+    match condition {
+        Expr::Binary(BinaryOp::Equal, left, right) => matches!(**right, Expr::Int(_)) && !has_remainder(left),
+        _ => false,
+    }
+}
+
+fn has_remainder(expr: &Expr) -> bool {
+    match expr {
+        Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Symbol(_) => false,
+        Expr::Unary(_, operand) => has_remainder(operand),
+        Expr::Binary(op, left, right) => *op == BinaryOp::Rem || has_remainder(left) || has_remainder(right),
+    }
 }
 
 /// Whether what a condition compares are integers, of which one is at most another or greater.

@@ -17,6 +17,8 @@ pub struct Endless<'k> {
     owners: FoundOwners,
     affine: Affine<'k>,
     known: FxHashMap<(Value, Way), bool>,
+    /// Whether results of branches and counted loops are looked into: which of several ends it is memory may decide.
+    through_regions: bool,
 }
 
 /// Where a value may be pushed to.
@@ -42,7 +44,13 @@ impl<'k> Endless<'k> {
             owners: FoundOwners::default(),
             affine: Affine::new(kernel),
             known: FxHashMap::default(),
+            through_regions: false,
         }
+    }
+
+    /// The same, for how long loops are alone: memory may pick a value that is made of none.
+    pub fn of_loops(kernel: &'k Kernel) -> Self {
+        Self { through_regions: true, ..Self::new(kernel) }
     }
 
     /// Whether what is in memory may make a loop as long as it likes.
@@ -84,7 +92,10 @@ impl<'k> Endless<'k> {
             return *known;
         }
         let goes = match self.kernel.values[value].definition {
-            Definition::Result(inst, _) => self.result_goes(inst, way),
+            Definition::Result(inst, at) => match self.ends_as(inst, usize::from(at)) {
+                Some(ends) => ends.into_iter().any(|end| self.goes(end, way)),
+                None => self.result_goes(inst, way),
+            },
             Definition::Param(block, at) => {
                 let Some(owner) = self.owners.of(self.kernel, block) else { return false };
                 match self.kernel.loop_bounds(owner).get(usize::from(at)) {
@@ -95,6 +106,24 @@ impl<'k> Endless<'k> {
         };
         self.known.insert((value, way), goes);
         goes
+    }
+
+    /// What a result of a branch or of a counted loop is one of: what its regions yield, or what the loop begins with.
+    fn ends_as(&self, inst: Inst, at: usize) -> Option<Vec<Value>> {
+        let data = &self.kernel.insts[inst];
+        let begin = match data.opcode {
+            Opcode::If => None,
+            Opcode::For => Some(*data.arguments.get(3 + at)?),
+            _ => return None,
+        };
+        if !self.through_regions {
+            return None;
+        }
+        let yielded = data.regions.iter().map(|region| {
+            let last = *self.kernel.blocks[*region].insts.last()?;
+            self.kernel.insts[last].arguments.get(at).copied()
+        });
+        begin.map(Some).into_iter().chain(yielded).collect()
     }
 
     fn result_goes(&mut self, inst: Inst, way: Way) -> bool {

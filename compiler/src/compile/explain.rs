@@ -50,26 +50,26 @@ pub fn explain_forms(compilation: &Compilation, kernel: &str) -> Option<Vec<(Vec
     Some(forms)
 }
 
-/// Characters of a condition that a person reads: those that compare what shapes of tiles cost are formulas of a line or two.
-const LONGEST_CONDITION: usize = 120;
+/// Characters of a condition that stands beside others: those that compare what shapes of tiles cost are formulas of a
+/// line or two.
+const LONGEST_BESIDE_OTHERS: usize = 120;
 
 /// What a kernel's code is made for, line by line: the sizes, what it relies on, what it was chosen by, and what faster
-/// code would have relied on.
+/// code would have relied on. Long conditions have lines of their own.
 pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
     let mut kernels = compilation.ir.kernels.iter().map(|kernel| &kernel.declarations);
     let Some(kernel) = kernels.find(|known| known.name == kernel) else { return Vec::new() };
     let symbols = kernel.symbol_names();
     let listed = |head: &str, conditions: &[Expr]| {
-        let mut texts: Vec<String> =
-            conditions.iter().map(|condition| condition.in_words(&symbols)).collect();
-        let all = texts.len();
-        texts.retain(|text| text.len() <= LONGEST_CONDITION);
-        match all - texts.len() {
-            0 => {}
-            1 => texts.push("a longer condition, which the manifest has".to_string()),
-            more => texts.push(format!("{more} longer conditions, which the manifest has")),
+        let texts = conditions.iter().map(|condition| condition.in_words(&symbols));
+        let (short, long): (Vec<String>, Vec<String>) =
+            texts.partition(|text| text.len() <= LONGEST_BESIDE_OTHERS);
+        let mut lines = Vec::with_capacity(1 + long.len());
+        if !conditions.is_empty() {
+            lines.push(format!("{head} {}", short.join(", ")).trim_end().to_string());
         }
-        (!texts.is_empty()).then(|| format!("{head} {}", texts.join(", ")))
+        lines.extend(long.into_iter().map(|text| format!("    {text}")));
+        lines
     };
     let guard = stated_guard(kernel);
     if guard.conditions().next().is_none() {
@@ -77,13 +77,11 @@ pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
     }
     let sizes = kernel.sizes_in_words();
     let made = (!sizes.is_empty()).then(|| format!("made for {sizes}"));
-    let lines = [
-        made,
-        listed("relies on", &guard.relies_on),
-        listed("chosen by", &guard.chosen_by),
-        listed("faster code would rely on", kernel.specialization.missed()),
-    ];
-    lines.into_iter().flatten().collect()
+    let mut lines: Vec<String> = made.into_iter().collect();
+    lines.extend(listed("relies on", &guard.relies_on));
+    lines.extend(listed("chosen by", &guard.chosen_by));
+    lines.extend(listed("faster code would rely on", kernel.specialization.missed()));
+    lines
 }
 
 /// Whether the source has the name: loops that the compiler made have names of its own.

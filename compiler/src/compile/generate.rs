@@ -7,7 +7,7 @@ use super::front::{located, lowered};
 use super::generator::Generator;
 use super::options::{Advise, CompileOptions, Variants};
 use super::refused;
-use super::variants::{are_same, check_names, name_apart, schedules_without_sizes, specialized};
+use super::variants::{are_same, check_facts, check_names, name_apart, schedules_without_sizes, specialized};
 use crate::diagnostic::Diagnostics;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
@@ -53,6 +53,7 @@ impl Generator<'_> {
         let mut rest = lowered(source, self.program, options)?;
         let kernels = std::mem::take(&mut rest.kernels);
         check_names(&kernels, &options.variants)?;
+        check_facts(&kernels, options)?;
         // With some sizes fixed a schedule may be for others.
         if matches!(options.variants, Variants::With(_)) && options.sizes.is_empty() {
             let mut unmet = Diagnostics::new();

@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::Specialization;
 use crate::ir::kernel::Kernel;
 use crate::ir::schedule::Conditional;
-use crate::manifest::{Expr, SymbolKind, UnaryOp, Value};
+use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp, Value};
 use std::collections::BTreeSet;
 
 /// The kernel for each of the sizes that are asked for, and those for which the source has a schedule; the last one is
@@ -17,10 +17,10 @@ pub fn specialized(kernel: &Kernel, options: &CompileOptions) -> Vec<Kernel> {
     let representative = || fixed(kernel, known_values(kernel, representative_sizes(kernel)), options);
     let specializations = match &options.variants {
         Variants::Only(values) => vec![Specialization::for_values(values.clone())],
-        Variants::For(values) => vec![Specialization::for_values(named(kernel, representative(), values))],
+        Variants::For(values) => vec![Specialization::for_values(asked(kernel, values, options))],
         Variants::With(all) => {
             let usual = representative();
-            let asked = all.iter().map(|values| named(kernel, usual.clone(), values));
+            let asked = all.iter().map(|values| asked(kernel, values, options));
             let mut made: Vec<Specialization> = asked.map(Specialization::for_values).collect();
             made.push(Specialization::for_values(usual.clone()));
             let scheduled = scheduled_sizes(kernel).filter_map(|(_, values)| values);
@@ -103,6 +103,40 @@ pub fn check_names(kernels: &[Kernel], variants: &Variants) -> Result<(), Compil
     Ok(())
 }
 
+/// That no fact of a kernel that code is made for is broken by values that are given.
+///
+/// # Errors
+/// [`CompileError::Size`] with the first one that is.
+pub fn check_facts(kernels: &[Kernel], options: &CompileOptions) -> Result<(), CompileError> {
+    let given = match &options.variants {
+        Variants::With(all) => all.as_slice(),
+        Variants::For(values) => std::slice::from_ref(values),
+        Variants::Only(_) => &[],
+    };
+    for (kernel, given) in kernels.iter().flat_map(|kernel| given.iter().map(move |given| (kernel, given))) {
+        let values = Specialization::for_values(named(kernel, vec![None; kernel.symbols.len()], given));
+        // One about other symbols as well may hold for some values of those.
+        let is_broken =
+            |condition: &Expr| values.knows(condition) && values.evaluate(condition) != Some(true);
+        let broken = kernel.facts.iter().find(|fact| is_broken(&fact.condition));
+        if let Some(fact) = broken {
+            let mut named = Vec::new();
+            fact.condition.each_symbol(&mut |symbol| named.push(symbol));
+            let symbols = kernel.symbols.values().enumerate().filter(|(at, _)| named.contains(at));
+            let said = symbols.filter_map(|(_, symbol)| {
+                let value = given.get(&symbol.name)?;
+                Some(format!("{} = {value}", symbol.name))
+            });
+            let said = said.collect::<Vec<_>>().join(", ");
+            return Err(CompileError::Size(format!(
+                "kernel `{}`: `where {}` does not hold ({said})",
+                kernel.name, fact.text
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Whether the passes were told the same of two variants of a kernel: then they made the same code.
 pub fn are_same(left: &Kernel, right: &Kernel) -> bool {
     left.name == right.name && left.specialization.guard() == right.specialization.guard()
@@ -140,6 +174,37 @@ fn fixed(kernel: &Kernel, values: Vec<Option<Value>>, options: &CompileOptions) 
     }
     let sizes = options.sizes.iter().map(|(name, size)| (name.clone(), Value::Int((*size).into())));
     named(kernel, values, &sizes.collect())
+}
+
+/// The values that are asked for, and representative ones that go with them. Where none are found, nothing is known of
+/// symbols that have no value of their own.
+fn asked(kernel: &Kernel, given: &SymbolValues, options: &CompileOptions) -> Vec<Option<Value>> {
+    let own = fixed(kernel, named(kernel, vec![None; kernel.symbols.len()], given), options);
+    let is_given = |(at, value): (usize, &Option<Value>)| {
+        let value = match (*value)? {
+            Value::Int(value) => Expr::Int(i64::try_from(value).ok()?),
+            Value::Float(value) => Expr::Float(value),
+            Value::Bool(value) => Expr::Bool(value),
+        };
+        Some(Expr::binary(BinaryOp::Equal, Expr::Symbol(at), value))
+    };
+    let conditions: Vec<Expr> = own.iter().enumerate().filter_map(is_given).collect();
+    let (with, usual) = (representative_sizes_where(kernel, &conditions), || representative_sizes(kernel));
+    let overlaid = |others: Vec<Option<Value>>| -> Vec<Option<Value>> {
+        own.iter().zip(others).map(|(own, other)| own.or(other)).collect()
+    };
+    match with {
+        Some(with) => overlaid(known_values(kernel, Some(with))),
+        // Of an array without elements there are no representative sizes.
+        None => {
+            let values = overlaid(known_values(kernel, usual()));
+            let all = Specialization::for_values(values.clone());
+            match kernel.facts.iter().all(|fact| all.evaluate(&fact.condition) == Some(true)) {
+                true => values,
+                false => own,
+            }
+        }
+    }
 }
 
 fn named(kernel: &Kernel, mut values: Vec<Option<Value>>, given: &SymbolValues) -> Vec<Option<Value>> {

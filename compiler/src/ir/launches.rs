@@ -41,6 +41,7 @@ impl Kernel {
             assume,
             resident: None,
             streams,
+            follows_checks: false,
         })
     }
 

@@ -47,15 +47,20 @@ impl Specialization {
 
     /// Whether a condition holds; `None` where it names a symbol of which nothing is known, or overflows.
     pub(crate) fn evaluate(&self, condition: &Expr) -> Option<bool> {
-        let known = |symbol| self.values.get(symbol).is_some_and(Option::is_some);
-        let mut all_known = true;
-        condition.each_symbol(&mut |symbol| all_known &= known(symbol));
         // What is not known is not looked at.
         let values: Vec<Value> = self.values.iter().map(|value| value.unwrap_or(Value::Int(0))).collect();
         match condition.evaluate(&values) {
-            Some(Value::Bool(holds)) if all_known => Some(holds),
+            Some(Value::Bool(holds)) if self.knows(condition) => Some(holds),
             _ => None,
         }
+    }
+
+    /// Whether the value of each symbol is known that a condition names.
+    pub(crate) fn knows(&self, condition: &Expr) -> bool {
+        let known = |symbol| self.values.get(symbol).is_some_and(Option::is_some);
+        let mut all_known = true;
+        condition.each_symbol(&mut |symbol| all_known &= known(symbol));
+        all_known
     }
 
     /// Notes what the code relies on.

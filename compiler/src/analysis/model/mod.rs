@@ -3,10 +3,11 @@
 //!
 //! Where all warps do alike, the numbers are those that the emulator counts at the same sizes.
 //!
-//! - `sizes.rs`: the sizes. - `lanes.rs`: values. - `address.rs`: where accesses go. - `touched.rs`: what they touch.
+//! - `sizes.rs`: the sizes. - `candidates.rs`: what they are looked for among. - `lanes.rs`: values. - `address.rs`: where accesses go. - `touched.rs`: what they touch.
 //! - `walk.rs`: one warp's way through a launch. - `plan.rs`: which launches a kernel takes, and samples of their warps.
 
 mod address;
+mod candidates;
 mod lanes;
 mod plan;
 mod sizes;

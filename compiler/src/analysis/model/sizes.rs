@@ -1,9 +1,12 @@
 //! Sizes to model a kernel with: large, round, and such that every fact holds.
 
+use super::candidates::{Literals, solved};
+use crate::algebra::Interval;
+use crate::analysis::grid::DIMENSION_LIMIT;
 use crate::data::Scalar;
 use crate::ir::entities::Symbol;
 use crate::ir::kernel::{BufferKind, Kernel};
-use crate::manifest::{Expr, SymbolKind, Value};
+use crate::manifest::{BinaryOp, Expr, SymbolKind, Value};
 
 /// The first size that is tried for the dimensions of a kernel, by how many it has: of the last two, and of those before.
 const FIRST: [(i64, i64); 4] = [(1, 1), (1 << 24, 1), (4096, 1), (4096, 4096)];
@@ -13,10 +16,13 @@ const SMALL: [(i64, i64); 4] = [(1, 1), (1 << 20, 1), (2048, 1), (256, 256)];
 const SMALL_OF_MANY: (i64, i64) = (64, 64);
 /// Conditions looked at before giving up.
 const BUDGET: u32 = 20_000;
+/// A dimension that is shorter is taken where there is nothing else.
+const SHORT: i64 = 16;
 
 /// The sizes that stand for all others where nobody says any: 2^24 for one dimension, 4096 for two or three; 4096 for the
 /// last two and 16 for the others of more. Every fact of the kernel holds with them and no array is empty; `None` where
-/// there are no such sizes. Dimensions are powers of two where the facts let them; parameters are 1.
+/// none are found. Dimensions are powers of two where the facts let them, else multiples of what the facts name near such
+/// a size; parameters are 1.
 pub fn representative_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
     representative_sizes_where(kernel, &[])
 }
@@ -51,83 +57,106 @@ fn sizes_from(
     let mut before = 0;
     let mut conditions: Vec<Expr> = kernel.facts.iter().map(|fact| fact.condition.clone()).collect();
     conditions.extend(wanted.iter().cloned());
-    let literals = Literals::of(wanted);
+    let literals = Literals::of(conditions.iter());
     for buffer in kernel.buffers.values() {
         if let BufferKind::Argument { .. } = buffer.kind {
-            let positive =
-                |extent: &Expr| Expr::binary(crate::manifest::BinaryOp::Less, Expr::Int(0), extent.clone());
+            let positive = |extent: &Expr| Expr::binary(BinaryOp::Less, Expr::Int(0), extent.clone());
             conditions.extend(buffer.extents.iter().map(positive));
         }
     }
-    let choices: Vec<Vec<Value>> = kernel
-        .symbols
-        .values()
-        .map(|symbol| match (&symbol.kind, symbol.scalar) {
-            (kind, scalar)
-                if (is_dim(kind) || scalar.is_integer()) && value_of(fixed, &symbol.name).is_some() =>
-            {
-                value_of(fixed, &symbol.name).map(|value| Value::Int(value.into())).into_iter().collect()
-            }
-            (SymbolKind::Dim { .. }, _) => {
-                let first = if before + 2 < dims { of_others } else { of_last };
-                before += 1;
-                let down = std::iter::successors(Some(first), |size| (*size > 1).then_some(size / 2));
-                let up = [first * 2, first * 4, 96, 48, 12, 3, 5, 7, 9];
-                let near = literals.integers.iter().copied().filter(|size| *size >= 0);
-                down.chain(up).chain(near).map(|size| Value::Int(size.into())).collect()
-            }
-            (SymbolKind::Counter, _) => vec![Value::Int(0)],
-            (_, Scalar::Bool) => vec![Value::Bool(false), Value::Bool(true)],
-            (_, Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64) => {
-                let usual = [1.0, 0.5, 2.0, 0.0, -1.0, 1e-5, 100.0].into_iter();
-                usual.chain(literals.floats.iter().copied()).map(Value::Float).collect()
-            }
-            _ => {
-                let usual = [1, 2, 3, 4, 8, 16, 32, 64, 100, 128, 1024, 0, -1].into_iter();
-                usual.chain(literals.integers.iter().copied()).map(|value| Value::Int(value.into())).collect()
-            }
-        })
-        .collect();
+    for (at, symbol) in kernel.symbols.values().enumerate() {
+        if let Some(value) = value_of(fixed, &symbol.name)
+            && (is_dim(&symbol.kind) || symbol.scalar.is_integer())
+        {
+            conditions.push(Expr::binary(BinaryOp::Equal, Expr::Symbol(at), Expr::Int(value)));
+        }
+    }
+    let choices = kernel.symbols.values().map(|symbol| match (&symbol.kind, symbol.scalar) {
+        (SymbolKind::Dim { .. }, _) => {
+            let first = if before + 2 < dims { of_others } else { of_last };
+            before += 1;
+            let range = Interval::new(0, DIMENSION_LIMIT.into());
+            let mut sizes = literals.dimensions(first);
+            sizes.extend(value_of(fixed, &symbol.name));
+            Choices { least: SHORT.min(first).into(), ..Choices::integers(sizes, range) }
+        }
+        (SymbolKind::Counter, _) => Choices::any(vec![Value::Int(0)]),
+        (_, Scalar::Bool) => Choices::any(vec![Value::Bool(false), Value::Bool(true)]),
+        (_, Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64) => {
+            Choices::any(literals.floats().into_iter().map(Value::Float).collect())
+        }
+        (_, scalar) => {
+            let mut values = literals.integers();
+            values.extend(value_of(fixed, &symbol.name));
+            Choices::integers(values, Interval::of(scalar))
+        }
+    });
+    let mut choices: Vec<Choices> = choices.collect();
     // A condition is looked at as soon as all of its symbols have values.
     let mut at: Vec<Vec<&Expr>> = vec![Vec::new(); choices.len() + 1];
-    for condition in &conditions {
-        at[last_symbol(condition).map_or(0, |last| last + 1)].push(condition);
+    for part in conditions.iter().flat_map(Expr::parts) {
+        match symbols(part).as_slice() {
+            [] => at[0].push(part),
+            [.., last] => at.get_mut(*last + 1)?.push(part),
+        }
+        if let [only] = symbols(part).as_slice() {
+            choices.get_mut(*only)?.keep(*only, part);
+        }
     }
-    let mut values = Vec::with_capacity(choices.len());
-    let mut budget = BUDGET;
-    holds(&at[0], &values, &mut budget).then_some(())?;
-    search(&choices, &at, &mut values, &mut budget).then_some(values)
+    at[0].iter().all(|condition| condition.holds(&[])).then_some(())?;
+    choices.iter_mut().for_each(Choices::relax);
+    // Short dimensions where there are no others.
+    for short in [false, true] {
+        if short {
+            choices.iter_mut().for_each(|own| own.least = i128::MIN);
+        }
+        let mut values = Vec::with_capacity(choices.len());
+        let mut budget = BUDGET;
+        if search(&choices, &at, &mut values, &mut budget) {
+            return Some(values);
+        }
+    }
+    None
 }
 
-/// Values near the literals of conditions, where the conditions begin and end to hold.
-#[derive(Default)]
-struct Literals {
-    integers: Vec<i64>,
-    floats: Vec<f64>,
+/// What a symbol may be.
+struct Choices {
+    /// In the order in which they are tried.
+    values: Vec<Value>,
+    /// Of integers.
+    range: Interval,
+    /// What is less is left out at first.
+    least: i128,
 }
 
-impl Literals {
-    fn of(conditions: &[Expr]) -> Self {
-        let mut literals = Self::default();
-        conditions.iter().for_each(|condition| literals.add(condition));
-        literals
+impl Choices {
+    fn any(values: Vec<Value>) -> Self {
+        Self { values, range: Interval::new(i128::MIN, i128::MAX), least: i128::MIN }
     }
 
-    fn add(&mut self, expr: &Expr) {
-        match expr {
-            Expr::Int(value) => {
-                let power = value.unsigned_abs().checked_next_power_of_two();
-                self.integers.extend(power.and_then(|power| i64::try_from(power).ok()));
-                self.integers.extend([*value, value.saturating_add(1), value.saturating_sub(1)]);
-                self.floats.push(*value as f64);
-            }
-            Expr::Float(value) => self.floats.extend([*value, value * 2.0, value / 2.0, -value]),
-            Expr::Bool(_) | Expr::Symbol(_) => {}
-            Expr::Unary(_, operand) => self.add(operand),
-            Expr::Binary(_, left, right) => {
-                self.add(left);
-                self.add(right);
-            }
+    fn integers(values: Vec<i64>, range: Interval) -> Self {
+        let values = values.into_iter().map(|value| Value::Int(value.into()));
+        Self { range, ..Self::any(values.collect()) }
+    }
+
+    /// Keeps those of a symbol for which a condition on that symbol alone holds.
+    fn keep(&mut self, symbol: usize, condition: &Expr) {
+        let mut symbols = vec![Value::Int(0); symbol + 1];
+        self.values.retain(|value| {
+            symbols[symbol] = *value;
+            condition.holds(&symbols)
+        });
+    }
+
+    fn has(&self, value: &Value) -> bool {
+        let Value::Int(value) = value else { return true };
+        (self.range.low.max(self.least)..=self.range.high).contains(value)
+    }
+
+    /// Leaves out nothing where nothing else is left.
+    fn relax(&mut self) {
+        if !self.values.iter().any(|value| self.has(value)) {
+            self.least = i128::MIN;
         }
     }
 }
@@ -136,11 +165,16 @@ fn value_of(fixed: &[(String, i64)], name: &str) -> Option<i64> {
     fixed.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
 }
 
-fn search(choices: &[Vec<Value>], at: &[Vec<&Expr>], values: &mut Vec<Value>, budget: &mut u32) -> bool {
+fn search(choices: &[Choices], at: &[Vec<&Expr>], values: &mut Vec<Value>, budget: &mut u32) -> bool {
     let Some(own) = choices.get(values.len()) else { return true };
-    for value in own {
+    let known = &at[values.len() + 1];
+    let solution = known.iter().find_map(|condition| solved(condition, values));
+    let solution: Option<Vec<Value>> =
+        solution.map(|value| value.map(|value| Value::Int(value.into())).into_iter().collect());
+    for value in solution.as_ref().unwrap_or(&own.values).iter().filter(|value| own.has(value)) {
         values.push(*value);
-        if holds(&at[values.len()], values, budget) && search(choices, at, values, budget) {
+        *budget = budget.saturating_sub(1);
+        if known.iter().all(|condition| condition.holds(values)) && search(choices, at, values, budget) {
             return true;
         }
         values.pop();
@@ -151,16 +185,13 @@ fn search(choices: &[Vec<Value>], at: &[Vec<&Expr>], values: &mut Vec<Value>, bu
     false
 }
 
-fn holds(conditions: &[&Expr], values: &[Value], budget: &mut u32) -> bool {
-    *budget = budget.saturating_sub(1);
-    conditions.iter().all(|condition| condition.evaluate(values) == Some(Value::Bool(true)))
-}
-
-/// The symbol of the highest number in an expression.
-fn last_symbol(expr: &Expr) -> Option<usize> {
-    let mut last = None;
-    expr.each_symbol(&mut |symbol| last = last.max(Some(symbol)));
-    last
+/// The symbols that an expression names, in their order.
+fn symbols(expr: &Expr) -> Vec<usize> {
+    let mut all = Vec::new();
+    expr.each_symbol(&mut |symbol| all.push(symbol));
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// `m = 2048, n = 2048`: the integers among the symbols that have a name in the source.

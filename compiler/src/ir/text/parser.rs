@@ -202,9 +202,18 @@ impl Parser<'_> {
                     }
                     let tiling = self.tiling.clone().map(Box::new);
                     let body = self.root()?;
-                    let launch =
-                        LaunchData { name, phase, body, threads, tiling, grid, assume, resident, streams };
-                    self.kernel.launches.push(launch);
+                    self.kernel.launches.push(LaunchData {
+                        name,
+                        phase,
+                        body,
+                        threads,
+                        tiling,
+                        grid,
+                        assume,
+                        resident,
+                        streams,
+                        follows_checks: false,
+                    });
                 }
                 "plan" => self.kernel.plan = self.steps()?,
                 _ => return Err(self.unexpected_before(wanted)),

@@ -10,7 +10,8 @@
 //! Checks of one block share the branch, at its end: no load waits for it, and those of all its checks are under way
 //! together. Which of them failed is found out where one did, from the index and the extent. A thread whose check has failed goes
 //! on, since others may wait for it; what is behind the check's condition does not happen for it. Its loops end, those
-//! that may run for ever on what it invented: at once for all the threads that meet in them.
+//! that may run for ever on what it invented: at once for all the threads that meet in them. Such loops of a later launch
+//! of the plan end too: it reads in the record whether a check has failed.
 
 use super::super::instruction::*;
 use super::super::operand::{Address, Base, Label, Operand, PredOperand, Reg};
@@ -63,12 +64,12 @@ const EXTENT: usize = 1;
 #[derive(Clone, Copy)]
 pub struct EndsOnFailure {
     flag: Reg,
-    scope: Scope,
+    scope: Meeting,
 }
 
 /// Who ends a loop together: those that meet in it.
 #[derive(Clone, Copy)]
-enum Scope {
+enum Meeting {
     Thread,
     Warp,
     Block,
@@ -220,19 +221,31 @@ impl Selector<'_> {
         }
     }
 
-    /// Keeps in mind whether a check has failed, where a loop ends on it.
-    pub fn note_failures(&mut self, loops: &[Inst]) {
-        let mut endless = Endless::new(self.kernel);
-        if loops.iter().any(|inst| endless.may_run_on(*inst)) {
-            let flag = self.pred("has_failed");
+    /// Keeps in mind whether a check has failed, since a loop ends on it; from the record what failed before the launch.
+    pub fn note_failures(&mut self, record: Option<Reg>) {
+        let flag = self.pred("has_failed");
+        self.failed = Some(flag);
+        let Some(record) = record else {
             self.builder.emit(Mov { ty: Type::Pred, dst: flag, a: Operand::Int(0) });
-            self.failed = Some(flag);
-        }
+            return;
+        };
+        let claimed = self.temp(Type::B32);
+        self.builder.emit(Ld {
+            // Checks of this launch may fail meanwhile.
+            order: AccessOrder::Relaxed(Scope::Gpu),
+            space: Space::Global,
+            ty: Type::B32,
+            dst: smallvec![claimed],
+            address: Address::new(Base::Reg(record), 0),
+            ..Default::default()
+        });
+        let (compare, ty, a, b) = (Compare::Ne, Type::U32, claimed.into(), Operand::Int(0));
+        self.builder.emit(Setp { compare, ty, p: flag, a, b, ..Default::default() });
     }
 
     /// What a loop ends on, beside its own condition.
     pub fn ends_on_failure(&self, inst: Inst) -> Option<EndsOnFailure> {
-        let flag = self.failed.filter(|_| Endless::new(self.kernel).may_run_on(inst))?;
+        let flag = self.failed.filter(|_| Endless::of_loops(self.kernel).may_run_on(inst))?;
         let (mut of_warp, mut of_block) = (false, false);
         for region in &self.kernel.insts[inst].regions {
             self.kernel.walk(*region, &mut |_, inst| {
@@ -241,9 +254,9 @@ impl Selector<'_> {
             });
         }
         let scope = match (of_block, of_warp) {
-            (true, _) => Scope::Block,
-            (false, true) => Scope::Warp,
-            (false, false) => Scope::Thread,
+            (true, _) => Meeting::Block,
+            (false, true) => Meeting::Warp,
+            (false, false) => Meeting::Thread,
         };
         Some(EndsOnFailure { flag, scope })
     }
@@ -252,12 +265,12 @@ impl Selector<'_> {
     pub fn meet_on_failure(&mut self, EndsOnFailure { flag, scope }: EndsOnFailure) -> Reg {
         let p = PredOperand { reg: flag, negated: false };
         match scope {
-            Scope::Thread => {}
-            Scope::Warp => {
+            Meeting::Thread => {}
+            Meeting::Warp => {
                 let mask = Operand::Int(0xffff_ffff);
                 self.builder.emit(Vote { mode: VoteMode::Any, dst: flag, p, mask });
             }
-            Scope::Block => {
+            Meeting::Block => {
                 let (op, barrier) = (BarrierRedOp::Or, Operand::Int(0));
                 let threads = None;
                 self.builder.emit(BarrierRed { aligned: true, op, dst: flag, barrier, threads, p });

@@ -11,7 +11,7 @@ use super::selector::{Maps, Selector, signed_type};
 use super::shared::{self, SharedPlan};
 use super::signs;
 use super::{Globals, SelectError, SelectOptions};
-use crate::analysis::Multiprocessor;
+use crate::analysis::{Endless, Multiprocessor};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
@@ -224,11 +224,16 @@ impl Selector<'_> {
             }
             self.symbol_param(symbol);
         }
-        if used.checks {
+        let may_run_on = self.may_run_on(launch, used);
+        let follows = may_run_on && kernel.launches[launch].follows_checks;
+        if used.checks || follows {
             let param = self.builder.param(Param::global_pointer("error_record", 8));
             self.params.push((EntryArgument::ErrorRecord, param));
-            self.error_record = Some(self.read_pointer(param, "error_record"));
-            self.note_failures(&used.loops);
+            let record = self.read_pointer(param, "error_record");
+            self.error_record = Some(record);
+            if may_run_on {
+                self.note_failures(follows.then_some(record));
+            }
         }
         let mut lists: Vec<Vec<Operand>> = vec![Vec::new()];
         for &buffer in &buffers {
@@ -242,6 +247,13 @@ impl Selector<'_> {
             });
             self.extents[buffer] = (number as u32, extents);
         }
+    }
+
+    /// Whether a failed check may leave some loop without an end.
+    fn may_run_on(&self, launch: Launch, used: &Used) -> bool {
+        let mut endless = Endless::of_loops(self.kernel);
+        (used.checks || self.kernel.launches[launch].follows_checks)
+            && used.loops.iter().any(|inst| endless.may_run_on(*inst))
     }
 
     fn pointer_param(&mut self, buffer: Buffer, leaf: usize) {
