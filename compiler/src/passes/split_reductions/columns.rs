@@ -36,8 +36,9 @@ fn pieces(target: &TargetFacts) -> i64 {
     i64::from(count)
 }
 
-/// From so many terms on a column has so many times as many pieces, if the machine does not hold more threads than that: each has
-/// fewer loads to wait for, and what combines the pieces still has fewer steps than they have.
+/// From so many terms on a column has so many times as many pieces, if the machine holds so many threads: each has fewer
+/// loads to wait for, and what combines the pieces still has fewer steps than they have. By the model alone: nobody has
+/// measured it.
 const LONGER: [(i64, i64); 2] = [(1 << 14, 4), (1 << 17, 8)];
 
 /// How many pieces a column has that lies beside so many others, each thread reading its own.
