@@ -24,8 +24,8 @@
 //! # Preconditions
 //!
 //! The inner loop is the last thing in the outer one and the only one with effects or regions; its bounds do
-//! not depend on the outer index; at most eight instructions move inwards, and no load of them reads a buffer
-//! that the loop writes. Of reductions, both combine alike, and what the outer one combines is what the inner one gives; and
+//! not depend on the outer index; at most eight instructions move inwards (any number where a pass knows that the outer loop
+//! has few iterations), and no load of them reads a buffer that the loop writes. Of reductions, both combine alike, and what the outer one combines is what the inner one gives; and
 //! they walk arrays, or are a product, of which `stage` takes all axes. Other windows (`x[i + r, j + s]`) are better off with
 //! loops in one another, since what depends on the outer axis alone leaves the inner one. Argmin and argmax stay: each tells
 //! the place along its own axes.
@@ -74,6 +74,15 @@ impl Pass for Collapse {
 
 /// Makes the loops in one another of a launch one; whether there were any.
 pub(super) fn nested(kernel: &mut Kernel, launch: Launch) -> bool {
+    collapse_all(kernel, launch, MAX_REPEATED)
+}
+
+/// The same however much is computed again: there are too few iterations of the outer loop alone.
+pub(super) fn whole(kernel: &mut Kernel, launch: Launch) -> bool {
+    collapse_all(kernel, launch, usize::MAX)
+}
+
+fn collapse_all(kernel: &mut Kernel, launch: Launch, most: usize) -> bool {
     let body = kernel.launches[launch].body;
     let (mut products, mut reductions) = (EntitySet::new(), 0);
     kernel.walk(body, &mut |_, inst| reductions += usize::from(kernel.insts[inst].opcode == Opcode::Reduce));
@@ -82,20 +91,20 @@ pub(super) fn nested(kernel: &mut Kernel, launch: Launch) -> bool {
         let found = contractions(kernel, launch);
         products.extend(found.iter().filter(|one| one.has_reuse()).map(|one| one.reduce));
     }
-    block(kernel, body, &mut products)
+    block(kernel, body, &mut products, most)
 }
 
 /// Works on a block from the innermost loops outwards.
-fn block(kernel: &mut Kernel, target: Block, products: &mut EntitySet<Inst>) -> bool {
+fn block(kernel: &mut Kernel, target: Block, products: &mut EntitySet<Inst>, most: usize) -> bool {
     let mut changed = false;
     let insts = std::mem::take(&mut kernel.blocks[target].insts);
     let mut done = Vec::with_capacity(insts.len());
     let around = kernel.blocks[target].params.to_vec();
     for inst in insts {
         for region in kernel.insts[inst].regions.clone() {
-            changed |= block(kernel, region, products);
+            changed |= block(kernel, region, products, most);
         }
-        if let Some(plan) = plan(kernel, &around, inst, products) {
+        if let Some(plan) = plan(kernel, &around, inst, products, most) {
             if products.contains(plan.inner) {
                 products.insert(inst);
             }
@@ -118,7 +127,13 @@ struct Plan {
     inwards: Vec<Inst>,
 }
 
-fn plan(kernel: &Kernel, around: &[Value], outer: Inst, products: &EntitySet<Inst>) -> Option<Plan> {
+fn plan(
+    kernel: &Kernel,
+    around: &[Value],
+    outer: Inst,
+    products: &EntitySet<Inst>,
+    most: usize,
+) -> Option<Plan> {
     let [body] = kernel.insts[outer].regions[..] else { return None };
     let [between @ .., inner, _yield] = kernel.blocks[body].insts.as_slice() else { return None };
     if !are_one(kernel, around, (outer, *inner), products.contains(*inner)) {
@@ -149,7 +164,7 @@ fn plan(kernel: &Kernel, around: &[Value], outer: Inst, products: &EntitySet<Ins
     }
     let bounds_outside = kernel.insts[*inner].arguments.iter().all(|value| !inside.contains(*value));
     let bounds_outside = mutant!("collapse: bounds that depend on the outer index", bounds_outside, true);
-    (bounds_outside && plan.inwards.len() <= MAX_REPEATED).then_some(plan)
+    (bounds_outside && plan.inwards.len() <= most).then_some(plan)
 }
 
 /// Whether a loop with nothing but another one in it does the same as one loop over the axes of both.

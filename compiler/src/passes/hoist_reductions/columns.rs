@@ -1,4 +1,4 @@
-//! Reductions along columns, or over several names, of a loop that has other loops beside them.
+//! Reductions along columns, over several names, or along few long rows, of a loop that has other loops beside them.
 //!
 //! ```text
 //! forall axis0 "c" (v0) {                                         before
@@ -12,17 +12,18 @@
 //! ```
 //!
 //! Neighbouring iterations read neighbouring elements, so each is a thread's, and there are too few of them to fill the
-//! machine. Alone in its loop a reduction is cut into pieces (`split_reductions`), one over several names along the first
-//! of them (`rfactor`); what is left after the last one is a parallel loop over all axes.
+//! machine; or each is a row that a team takes, and they are few and long. Alone in its loop a reduction is cut into pieces
+//! (`split_reductions`), one over several names along the first of them (`rfactor`). A parallel loop behind the last one
+//! is one over all axes before (`cut.rs`).
 
 use super::need::Need;
 use super::nest::is_loop;
 use crate::analysis::{Affine, written_buffers};
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
-use crate::passes::fill::columns_fill;
+use crate::passes::fill::{columns_fill, rows_fill};
 use crate::passes::pass::TargetFacts;
 
 /// The first reduction of a launch that gets a launch of its own, and the loop in which it stands.
@@ -34,8 +35,7 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     let loops: Vec<Inst> =
         kernel.blocks[body].insts.iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
     let reduce = *loops.iter().find(|inst| kernel.insts[**inst].opcode == Opcode::Reduce)?;
-    let several = kernel.loop_bounds(reduce).len() > 1;
-    if loops.len() < 2 || !(several || is_column(kernel, reduce, &kernel.blocks[body].params)) {
+    if loops.len() < 2 {
         return None;
     }
     let written = written_buffers(kernel, root);
@@ -46,13 +46,54 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     if bools || !alone || need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
         return None;
     }
-    let (extent, columns) = (kernel.symbolic_iterations(reduce)?, kernel.symbolic_iterations(forall)?);
-    (!columns_fill(kernel, launch, &columns, &extent, target)).then_some((forall, need))
+    (fills(kernel, launch, forall, reduce, target) == Some(false)).then_some((forall, need))
 }
 
-/// Whether what a reduction reads lies along an index of the loop around it, and not along its own ones.
-fn is_column(kernel: &Kernel, reduce: Inst, around: &[Value]) -> bool {
-    let region = kernel.insts[reduce].regions[0];
+/// Whether there are so many iterations of a loop that one in it needs no other parallelism, or the inner one is so short that nothing
+/// else pays; `None` where what it reads lies neither along the iterations nor along its own indices.
+pub fn fills(
+    kernel: &mut Kernel,
+    launch: Launch,
+    forall: Inst,
+    inner: Inst,
+    target: &TargetFacts,
+) -> Option<bool> {
+    let lies = lies(kernel, forall, inner);
+    let is_reduce = kernel.insts[inner].opcode == Opcode::Reduce;
+    let several = is_reduce && kernel.loop_bounds(inner).len() > 1;
+    let are_columns = match lies {
+        // Factors of a product lie both ways.
+        Lies { across: true, along: true } if is_reduce => several,
+        Lies { across, .. } => across || several,
+    };
+    if !are_columns && (!lies.along || is_reduce && lies.across) {
+        return None;
+    }
+    let (extent, iterations) = (kernel.symbolic_iterations(inner)?, kernel.symbolic_iterations(forall)?);
+    Some(match are_columns {
+        true => columns_fill(kernel, launch, &iterations, &extent, target),
+        false => rows_fill(kernel, launch, &iterations, &extent, target),
+    })
+}
+
+/// Whether a loop walks along rows of the loop around it.
+pub fn walks_rows(kernel: &Kernel, forall: Inst, inner: Inst) -> bool {
+    matches!(lies(kernel, forall, inner), Lies { across: false, along: true })
+}
+
+/// How memory lies that a loop accesses.
+struct Lies {
+    /// Along an index of the loop around it, which reads other rows with its own ones.
+    across: bool,
+    /// Along its own indices, in rows of the loop around it.
+    along: bool,
+}
+
+fn lies(kernel: &Kernel, forall: Inst, inner: Inst) -> Lies {
+    let body = kernel.insts[forall].regions[0];
+    let around = kernel.blocks[body].params.as_slice();
+    let written = written_buffers(kernel, body);
+    let region = kernel.insts[inner].regions[0];
     let own = &kernel.blocks[region].params;
     let mut affine = Affine::new(kernel);
     let (mut across, mut along) = (false, false);
@@ -60,11 +101,19 @@ fn is_column(kernel: &Kernel, reduce: Inst, around: &[Value]) -> bool {
         let data = &kernel.insts[inst];
         let Payload::Access { buffer, .. } = data.payload else { return };
         let Some(last) = kernel.buffers[buffer].extents.len().checked_sub(1) else { return };
+        // How an array of an iteration's own lies is decided afterwards.
+        let is_own = written.contains(buffer)
+            && kernel.buffers[buffer].kind == BufferKind::Scratch
+            && last >= around.len()
+            && data.arguments[last + 1 - around.len()..=last] == *around;
+        if is_own {
+            return;
+        }
         let mut moves = |indices: &[Value], at: usize| {
             indices.iter().any(|index| affine.depends(data.arguments[at], *index))
         };
-        along |= moves(own, last);
+        along |= moves(own, last) && (0..=last).any(|at| moves(around, at));
         across |= moves(around, last) && (0..last).any(|at| moves(own, at));
     });
-    across && !along
+    Lies { across, along }
 }

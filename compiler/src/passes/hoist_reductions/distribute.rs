@@ -120,7 +120,7 @@ fn share_arrays(kernel: &mut Kernel, (root, forall): (Block, Inst), inst: Inst) 
 }
 
 /// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
-fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
+pub fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
     let params = &kernel.blocks[body].params;
     let mut found: Vec<(Buffer, bool)> = Vec::new();
     let mut look = |inst: Inst, inside: bool| {
@@ -146,7 +146,7 @@ fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
 }
 
 /// Lets long rows of such arrays lie side by side, and no longer those of neighbouring iterations: threads share a row.
-fn rows_last(kernel: &mut Kernel, launch: Launch, mut arrays: Vec<Buffer>, count: usize) {
+pub fn rows_last(kernel: &mut Kernel, launch: Launch, mut arrays: Vec<Buffer>, count: usize) {
     arrays.retain(|buffer| {
         let extents = &kernel.buffers[*buffer].extents;
         let row = extents[..extents.len() - count].iter().cloned();

@@ -28,8 +28,9 @@
 //!
 //! A reduction that is the same for all terms of another one leaves it in the same way, in front of it.
 //!
-//! Reductions along columns, and over several names, get launches of their own where there are too few iterations to fill
-//! the machine (`columns.rs`).
+//! Reductions along columns, over several names, and of few long rows get launches of their own where there are too few
+//! iterations to fill the machine (`columns.rs`). So does what stands in front of a parallel loop there, which becomes one over
+//! all axes (`cut.rs`).
 //!
 //! So do all but the last of several products of matrices in one loop, and one that stands beside other loops (`products.rs`):
 //! alone they are staged.
@@ -54,6 +55,7 @@
 mod branches;
 mod checks;
 mod columns;
+mod cut;
 mod distribute;
 mod in_place;
 mod launch;
@@ -130,6 +132,7 @@ fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         }
         changed = true;
     }
+    changed |= cut::split(kernel, launch, target);
     let mut distributed = false;
     while let Some((forall, need)) = columns::find(kernel, launch, target) {
         launch::split(kernel, launch, forall, &need);

@@ -36,6 +36,32 @@ fn pieces(target: &TargetFacts) -> i64 {
     i64::from(count)
 }
 
+/// From so many terms on a column has so many times as many pieces, if the machine holds so many threads: each has fewer
+/// loads to wait for, and what combines the pieces still has fewer steps than they have. By the model alone: nobody has
+/// measured it.
+const LONGER: [(i64, i64); 2] = [(1 << 14, 4), (1 << 17, 8)];
+
+/// How many pieces a column has that lies beside so many others, each thread reading its own.
+fn pieces_of_columns(
+    kernel: &mut Kernel,
+    launch: Launch,
+    (columns, extent): (&Expr, &Expr),
+    target: &TargetFacts,
+) -> i64 {
+    if few_pieces_fill(kernel, launch, columns, target) {
+        return FEW_PIECES;
+    }
+    let one = pieces(target);
+    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let long = bucket(kernel, launch, extent, &LONGER.map(|(terms, _)| terms));
+    let fits = LONGER[..long].iter().rev().map(|(_, times)| one * times);
+    let fits: Vec<i64> = fits.collect();
+    // The edges rise: fewer pieces are for more columns.
+    let edges: Vec<i64> = fits.iter().map(|count| threads / count + 1).collect();
+    let at = if edges.is_empty() { 0 } else { bucket(kernel, launch, columns, &edges) };
+    fits.get(at).copied().unwrap_or(one)
+}
+
 /// A loop with few iterations whose body is one long reduction: sums of columns, or of a few long rows.
 pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
@@ -90,7 +116,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         false if reads_all => least_long(kernel, launch, &outer, &found.range.extent, target),
         false => MIN_LONG,
     };
-    let columns = outer.clone();
+    let (columns, length) = (outer.clone(), found.range.extent.clone());
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
     let long = Expr::binary(BinaryOp::GreaterEqual, found.range.extent.clone(), Expr::Int(min_long));
     if !wanted && long.evaluate(&[]) == Some(manifest::Value::Bool(false)) {
@@ -121,8 +147,8 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
             pieces(target)
         } else if rows && bucket(kernel, launch, &columns, &[FEW_ROWS]) == 0 {
             multiprocessors * ROWS_AT_ONCE
-        } else if !rows && reads_all && few_pieces_fill(kernel, launch, &columns, target) {
-            FEW_PIECES
+        } else if !rows && reads_all {
+            pieces_of_columns(kernel, launch, (&columns, &length), target)
         } else {
             pieces(target)
         };

@@ -34,6 +34,14 @@ const fn for_sizes(place: Place) -> Place {
 
 /// The mutants, and where each is caught.
 const PLACES: &[(&str, Place)] = &[
+    (
+        "hoist_reductions: what is written stays as it was",
+        for_sizes(own("what_was_there", &[("cols", 5), ("rows", 131)])),
+    ),
+    (
+        "hoist_reductions: what stands behind a loop may come first",
+        for_sizes(own("behind_a_loop", &[("cols", 5), ("rows", 131)])),
+    ),
     ("lower: `break` ends nothing", at("control/breaks.krn", "first_positive", &[("m", 31), ("n", 127)])),
     (
         "scalarize: each round begins with what was there first",
