@@ -4,9 +4,9 @@
 //! scratch, every loop around it that is open gives it an axis. A loop whose iterations the host cannot count can give it none:
 //! where it is the launch's first, the array is refused; one inside runs in order, and its iterations share a copy.
 
-use super::Lowerer;
 use super::assigned::independent_groups;
 use super::ranges::Counted;
+use super::{Lowerer, OpenLoop, OwnAxis};
 use crate::check::typed::{ArrayRole, Axis, StmtKind};
 use crate::check::walk::Node;
 use crate::ir::entities::Value;
@@ -14,25 +14,8 @@ use crate::manifest;
 use crate::manifest::BinaryOp as HostOp;
 use crate::mutants::mutant;
 
-/// An axis of an open `forall` whose range the host knows.
-#[derive(Clone)]
-pub struct OwnAxis {
-    pub index: Value,
-    pub low: Value,
-    /// For the host, from 0.
-    pub extent: manifest::Expr,
-}
-
 /// Walks through what a loop does.
 pub type Visit<'w, 'a> = dyn Fn(&mut dyn FnMut(Node<'a>)) + 'w;
-
-/// A loop that is open.
-pub enum OpenLoop {
-    /// Its axes that the host can count.
-    Forall(Vec<OwnAxis>),
-    /// So many nested loops in order.
-    Ordered(usize),
-}
 
 impl<'a> Lowerer<'a> {
     /// Does something for all axes, of which later ones may have ranges by earlier ones. `visit` walks through what is done.

@@ -3,8 +3,7 @@
 //! touch neighbouring elements.
 
 use super::host::Limit;
-use super::iterations::{OpenLoop, OwnAxis};
-use super::{Lowerer, Storage};
+use super::{Lowerer, OpenLoop, OwnAxis, Storage};
 use crate::check::typed::{ArrayId, ArrayRole, Axis, Expr};
 use crate::check::walk::walk_expr;
 use crate::diagnostic::{Diagnostic, codes};

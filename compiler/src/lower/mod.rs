@@ -54,7 +54,6 @@ use crate::source::{SourceFile, Span};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use host::Limit;
-use iterations::OpenLoop;
 use rustc_hash::FxHashSet;
 
 /// How a program is lowered.
@@ -146,6 +145,23 @@ enum Storage {
     Plain(Buffer),
     /// In scratch, one copy an iteration of the loops around: the subscripts are followed by these.
     Expanded(Buffer, Vec<Value>),
+}
+
+/// An axis of an open `forall` whose range the host knows.
+#[derive(Clone)]
+struct OwnAxis {
+    index: Value,
+    low: Value,
+    /// For the host, from 0.
+    extent: manifest::Expr,
+}
+
+/// A loop that is open.
+enum OpenLoop {
+    /// Its axes that the host can count.
+    Forall(Vec<OwnAxis>),
+    /// So many nested loops in order.
+    Ordered(usize),
 }
 
 /// How a kernel-level name is read in a launch.

@@ -4,7 +4,7 @@ use super::tiles::place;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::evaluate;
-use crate::ir::kernel::{BufferKind, Kernel, Payload, Step, Tiling};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Step, Tiling};
 use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::manifest;
 use cranelift_entity::SecondaryMap;
@@ -61,12 +61,22 @@ impl<'k> Interpreter<'k> {
             point: Vec::new(),
             tiling: None,
             memory: Memory::new(),
-            fuel: 2_000_000,
+            fuel: FUEL * most_warps(kernel),
             failed: false,
             place_in_grid: [0; 4],
             grid_size: [1; 3],
         }
     }
+}
+
+/// Instructions of a thread, or of a warp where threads are explicit, that are enough for every program that ends.
+const FUEL: u64 = 2_000_000;
+
+/// Warps of a block, of the launch that has the most of them.
+fn most_warps(kernel: &Kernel) -> u64 {
+    let staged = kernel.launches.values().filter(|launch| launch.phase == Phase::Staged);
+    let threads = staged.filter_map(|launch| launch.threads).max().unwrap_or(1);
+    threads.div_ceil(32).into()
 }
 
 /// Runs the plan with the symbols' values (repeat counters are set by the plan). Buffers start as `fill` says,
