@@ -513,7 +513,6 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 }
 
-/// All subscripts of a place, outermost array first.
 /// What to write where iterations in no order would change a variable.
 fn instead(op: AssignOp, target: &str) -> String {
     let word = match op {
@@ -536,6 +535,7 @@ fn instead(op: AssignOp, target: &str) -> String {
     )
 }
 
+/// All subscripts of a place, outermost array first.
 fn left_subscripts(target: &ast::Expr) -> Vec<&ast::Expr> {
     let mut groups = Vec::new();
     let mut place = target;

@@ -194,8 +194,6 @@ pub struct LaunchData {
     /// Arrays of which the launch accesses each element once: where nobody has said how they are cached, their lines
     /// make room first.
     pub streams: Vec<Buffer>,
-    /// Of the launch of a part: whether a check of its run may have failed before it begins. Of a whole the plan tells.
-    pub follows_checks: bool,
 }
 
 impl Kernel {
@@ -235,7 +233,6 @@ impl LaunchData {
             assume: Vec::new(),
             resident: None,
             streams: Vec::new(),
-            follows_checks: false,
         }
     }
 

@@ -41,7 +41,6 @@ impl Kernel {
             assume,
             resident: None,
             streams,
-            follows_checks: false,
         })
     }
 

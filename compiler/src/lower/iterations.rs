@@ -30,7 +30,7 @@ impl<'a> Lowerer<'a> {
                 Some(OpenLoop::Ordered(loops)) => (0..loops).for_each(|_| {
                     self.builder.end_for(&[]);
                 }),
-                Some(OpenLoop::Forall(_)) | None => self.builder.end_forall(),
+                Some(OpenLoop::Forall { .. }) | None => self.builder.end_forall(),
             }
         }
     }
@@ -55,9 +55,8 @@ impl<'a> Lowerer<'a> {
             self.bind_index(axis.index, range, *counter);
             own.extend(extent.map(|extent| OwnAxis { index: *counter, low: range.low, extent }));
         }
-        self.device_range |= is_root && !is_counted;
         let own = mutant!("lower: loops inside share an array", own, if is_root { own } else { Vec::new() });
-        self.around.push(OpenLoop::Forall(own));
+        self.around.push(OpenLoop::Forall { own, is_counted });
     }
 
     fn open_in_order(&mut self, axes: &'a [Axis], bounds: &[Counted]) {

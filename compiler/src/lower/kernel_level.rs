@@ -241,7 +241,6 @@ impl<'a> Lowerer<'a> {
         self.locals.clear();
         self.indices.clear();
         self.around.clear();
-        self.device_range = false;
         for (index, symbol) in self.counters.clone().iter() {
             if let Some(symbol) = symbol {
                 let value = self.builder.symbol(*symbol);

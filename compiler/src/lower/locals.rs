@@ -65,7 +65,7 @@ impl<'a> Lowerer<'a> {
             self.arrays[id] = Some(Storage::Plain(buffer));
             return;
         }
-        if self.device_range {
+        if self.around.iter().any(|open| matches!(open, OpenLoop::Forall { is_counted: false, .. })) {
             self.diagnostics.push(
                 Diagnostic::error(
                     codes::E0602,
@@ -79,7 +79,7 @@ impl<'a> Lowerer<'a> {
         data.kind = BufferKind::Scratch;
         let mut copies = Vec::new();
         let counted = |open: &OpenLoop| match open {
-            OpenLoop::Forall(axes) => axes.clone(),
+            OpenLoop::Forall { own, .. } => own.clone(),
             OpenLoop::Ordered(_) => Vec::new(),
         };
         for OwnAxis { index, low, extent } in self.around.iter().flat_map(counted).collect::<Vec<_>>() {

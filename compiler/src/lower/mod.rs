@@ -158,8 +158,12 @@ struct OwnAxis {
 
 /// A loop that is open.
 enum OpenLoop {
-    /// Its axes that the host can count.
-    Forall(Vec<OwnAxis>),
+    Forall {
+        /// Its axes that the host can count.
+        own: Vec<OwnAxis>,
+        /// Whether these are all.
+        is_counted: bool,
+    },
     /// So many nested loops in order.
     Ordered(usize),
 }
@@ -200,8 +204,6 @@ struct Lowerer<'a> {
     conditions: Vec<(Buffer, bool)>,
     /// The loops of the launch that are open, its root loop first.
     around: Vec<OpenLoop>,
-    /// Whether the root loop has an axis whose range only the device knows.
-    device_range: bool,
 }
 
 impl<'a> Lowerer<'a> {
@@ -230,7 +232,6 @@ impl<'a> Lowerer<'a> {
             kernel_locals: Vec::new(),
             conditions: Vec::new(),
             around: Vec::new(),
-            device_range: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The values that sizes are looked for among: large round ones first, then those that the literals of conditions ask for.
 
+use crate::algebra::greatest_common_divisor;
 use crate::manifest::{BinaryOp, Expr, UnaryOp, Value};
 
 /// Sizes of a dimension that are tried last.
@@ -123,11 +124,8 @@ fn each_once(values: impl Iterator<Item = i64>) -> Vec<i64> {
 }
 
 fn least_multiple(a: i64, b: i64) -> Option<i64> {
-    let (mut divisor, mut rest) = (a, b);
-    while rest != 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    (a / divisor).checked_mul(b)
+    let divisor = greatest_common_divisor(a.into(), b.into());
+    i64::try_from(i128::from(a) / divisor * i128::from(b)).ok()
 }
 
 /// The only integer that the next symbol can be for an equality to hold, where those before it have these values; `None` of

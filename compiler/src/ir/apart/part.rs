@@ -1,10 +1,7 @@
 //! One launch of a kernel as a kernel of its own.
 
 use crate::ir::entities::{Axis, Block, Inst, Launch, Value};
-use crate::ir::kernel::{
-    BlockData, Definition, InstData, Kernel, LaunchData, Payload, SiteData, Step, ValueData,
-};
-use crate::ir::op::Opcode;
+use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, LaunchData, Payload, Step, ValueData};
 use crate::ir::schedule::Schedule;
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
@@ -18,67 +15,12 @@ impl Kernel {
         let mut part = self.shared_declarations();
         part.plan = leading_to(&self.plan, launch);
         part.schedule = Schedule { directives: self.schedule.directives.clone(), ..Schedule::default() };
-        let follows_checks = data.follows_checks || self.follows_checks(launch);
-        let body = numbers.blocks.of(&data.body);
-        part.launches.push(LaunchData { body, follows_checks, ..data.clone() });
+        part.launches.push(LaunchData { body: numbers.blocks.of(&data.body), ..data.clone() });
         part.blocks.extend(numbers.blocks.old.iter().map(|block| numbers.block(&self.blocks[*block])));
         part.insts.extend(numbers.insts.old.iter().map(|inst| numbers.inst(&self.insts[*inst])));
         part.values.extend(numbers.values.old.iter().map(|value| numbers.value(&self.values[*value])));
         part.axes.extend(numbers.axes.old.iter().map(|axis| self.axes[*axis].clone()));
         part
-    }
-
-    /// Whether a check may have failed in a run of the plan before a launch begins.
-    fn follows_checks(&self, launch: Launch) -> bool {
-        let checks = |site: &SiteData| site.print.is_none();
-        let mut before = Before { kernel: self, launch, checks: false, follows: false };
-        if self.sites.values().any(checks) {
-            before.walk(&self.plan);
-        }
-        before.follows
-    }
-}
-
-/// A way through a plan, which looks for checks in front of a launch.
-struct Before<'k> {
-    kernel: &'k Kernel,
-    launch: Launch,
-    /// Whether there has been one so far.
-    checks: bool,
-    /// Whether there had been one where the way came to the launch.
-    follows: bool,
-}
-
-impl Before<'_> {
-    fn walk(&mut self, plan: &[Step]) {
-        for step in plan {
-            match step {
-                Step::Launch(launch) => {
-                    self.follows |= *launch == self.launch && self.checks;
-                    self.checks = self.checks || self.has_check(*launch);
-                }
-                Step::Branch { then, otherwise, .. } => {
-                    let before = self.checks;
-                    self.walk(then);
-                    let of_then = std::mem::replace(&mut self.checks, before);
-                    self.walk(otherwise);
-                    self.checks |= of_then;
-                }
-                // What is at its end comes before what is at its beginning.
-                Step::Repeat { .. } | Step::While { .. } => {
-                    let inside = step.launches();
-                    self.checks = self.checks || inside.iter().any(|launch| self.has_check(*launch));
-                    self.follows |= self.checks && inside.contains(&self.launch);
-                }
-            }
-        }
-    }
-
-    fn has_check(&self, launch: Launch) -> bool {
-        let mut found = false;
-        let body = self.kernel.launches[launch].body;
-        self.kernel.walk(body, &mut |_, inst| found |= self.kernel.insts[inst].opcode == Opcode::Check);
-        found
     }
 }
 

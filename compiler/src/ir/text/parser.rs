@@ -202,18 +202,9 @@ impl Parser<'_> {
                     }
                     let tiling = self.tiling.clone().map(Box::new);
                     let body = self.root()?;
-                    self.kernel.launches.push(LaunchData {
-                        name,
-                        phase,
-                        body,
-                        threads,
-                        tiling,
-                        grid,
-                        assume,
-                        resident,
-                        streams,
-                        follows_checks: false,
-                    });
+                    let launch =
+                        LaunchData { name, phase, body, threads, tiling, grid, assume, resident, streams };
+                    self.kernel.launches.push(launch);
                 }
                 "plan" => self.kernel.plan = self.steps()?,
                 _ => return Err(self.unexpected_before(wanted)),

@@ -8,6 +8,7 @@
 //!
 //! Of other factors `stage` makes tiles that ask the condition, and leaves whole tiles out.
 
+use super::nest::only_forall;
 use super::products::{is_product, worth};
 use crate::analysis::contraction::contractions;
 use crate::analysis::{Answer, ask, written_buffers};
@@ -21,8 +22,7 @@ use cranelift_entity::EntitySet;
 pub fn move_out(kernel: &mut Kernel, launch: Launch) -> bool {
     let root = kernel.launches[launch].body;
     let is = |kernel: &Kernel, inst: Inst, opcode: Opcode| kernel.insts[inst].opcode == opcode;
-    let foralls = kernel.blocks[root].insts.iter().copied().filter(|inst| is(kernel, *inst, Opcode::Forall));
-    let [forall] = foralls.collect::<Vec<_>>()[..] else { return false };
+    let Some(forall) = only_forall(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let mut found: Vec<(Inst, Block, Inst)> = Vec::new();
     for branch in kernel.blocks[body].insts.iter().copied().filter(|inst| is(kernel, *inst, Opcode::If)) {

@@ -29,7 +29,7 @@ use super::super::collapse;
 use super::columns::{fills, walks_rows};
 use super::distribute::{own_arrays, rows_last};
 use super::launch::{Along, Part, launch_of, load};
-use super::nest::is_loop;
+use super::nest::{is_loop, only_forall};
 use super::terms::{needs_of, slice};
 use crate::analysis::written_by;
 use crate::data::Scalar;
@@ -44,10 +44,7 @@ use cranelift_entity::EntitySet;
 
 /// Cuts the iterations of a launch's loop before, or behind, the last loop in them; whether it did.
 pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
-    let root = kernel.launches[launch].body;
-    let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
-    let foralls: Vec<Inst> = kernel.blocks[root].insts.iter().copied().filter(is_forall).collect();
-    let [forall] = foralls[..] else { return false };
+    let Some(forall) = only_forall(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let insts: Vec<Inst> =
         kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(kernel, *inst)).collect();

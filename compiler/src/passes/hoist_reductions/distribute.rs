@@ -26,7 +26,7 @@
 
 use super::super::collapse;
 use super::launch::{Along, Part, launch_of, load, product};
-use super::nest::is_loop;
+use super::nest::{is_loop, only_forall};
 use super::products::LEAST_ROWS;
 use super::terms::{can_move, needs_of, slice};
 use super::worth::LEAST_STEPS;
@@ -53,8 +53,7 @@ const LANES: i64 = 32;
 pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let root = kernel.launches[launch].body;
     let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
-    let outer: Vec<Inst> = kernel.blocks[root].insts.iter().copied().filter(is_forall).collect();
-    let [forall] = outer[..] else { return false };
+    let Some(forall) = only_forall(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let inner: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_forall).collect();
     if inner.is_empty() {

@@ -15,6 +15,7 @@
 //! the element one thread. Moving averages of optimisers and of norms are like that.
 
 use super::need::Need;
+use super::nest::only_forall;
 use super::products::LEAST_STEPS;
 use crate::analysis::contraction::contractions;
 use crate::analysis::{Affine, Answer, Conditions, Stride, Uses, accesses, ask, written_buffers};
@@ -26,9 +27,7 @@ use crate::passes::accumulate::accumulations;
 /// The reduction of rows in such a launch, and the loop.
 pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     let root = kernel.launches[launch].body;
-    let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
-    let foralls: Vec<Inst> = kernel.blocks[root].insts.iter().copied().filter(is_forall).collect();
-    let [forall] = foralls[..] else { return None };
+    let forall = only_forall(kernel, launch)?;
     let body = kernel.insts[forall].regions[0];
     let has_regions = |inst: &Inst| !kernel.insts[*inst].regions.is_empty();
     let loops: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(has_regions).collect();

@@ -1,7 +1,7 @@
 //! A reduction in whose terms are loops.
 
 use super::launch::Along;
-use crate::ir::entities::{Block, Inst};
+use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 
@@ -25,6 +25,15 @@ pub struct Level {
     pub holds: Inst,
     /// How many axes of parallel loops are around it.
     pub axes: usize,
+}
+
+/// The parallel loop of a launch, where it has one alone.
+pub fn only_forall(kernel: &Kernel, launch: Launch) -> Option<Inst> {
+    let root = kernel.launches[launch].body;
+    let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
+    let mut foralls = kernel.blocks[root].insts.iter().copied().filter(is_forall);
+    let first = foralls.next()?;
+    foralls.next().is_none().then_some(first)
 }
 
 /// Whether an instruction is a loop.

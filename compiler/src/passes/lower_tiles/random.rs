@@ -323,7 +323,6 @@ pub fn program(tape: &[u8]) -> Kernel {
         assume: Vec::new(),
         resident: None,
         streams: Vec::new(),
-        follows_checks: false,
     });
     kernel.plan.push(Step::Launch(launch));
     kernel.specialization = Specialization::default();

@@ -45,6 +45,7 @@ struct Used {
 pub(super) fn select_entry(
     kernel: &Kernel,
     launch: Launch,
+    behind_checks: bool,
     globals: &Globals,
     source: &SourceFile,
     options: &SelectOptions,
@@ -85,7 +86,7 @@ pub(super) fn select_entry(
     for inst in std::mem::take(&mut used.conjunctions) {
         selector.fuse_range_test(inst);
     }
-    selector.prologue(launch, &used);
+    selector.prologue(launch, behind_checks, &used);
     selector.shared_bases(&shared);
     selector.block(data.body)?;
     selector.builder.emit(Leave { op: LeaveOp::Ret });
@@ -198,7 +199,7 @@ fn symbols_of(expr: &Expr, used: &mut Used) {
 impl Selector<'_> {
     /// Declares the parameters and reads them: pointers of the signature's arrays, of scratch buffers and statics, then
     /// symbols, then the error record.
-    fn prologue(&mut self, launch: Launch, used: &Used) {
+    fn prologue(&mut self, launch: Launch, behind_checks: bool, used: &Used) {
         let kernel = self.kernel;
         let mut buffers: Vec<Buffer> = kernel.buffers.keys().filter(|buffer| used.buffers[*buffer]).collect();
         buffers.sort_by_key(|buffer| match kernel.buffers[*buffer].kind {
@@ -224,8 +225,8 @@ impl Selector<'_> {
             }
             self.symbol_param(symbol);
         }
-        let may_run_on = self.may_run_on(launch, used);
-        let follows = may_run_on && kernel.launches[launch].follows_checks;
+        let may_run_on = (used.checks || behind_checks) && self.may_run_on(used);
+        let follows = may_run_on && behind_checks;
         if used.checks || follows {
             let param = self.builder.param(Param::global_pointer("error_record", 8));
             self.params.push((EntryArgument::ErrorRecord, param));
@@ -250,10 +251,9 @@ impl Selector<'_> {
     }
 
     /// Whether a failed check may leave some loop without an end.
-    fn may_run_on(&self, launch: Launch, used: &Used) -> bool {
+    fn may_run_on(&self, used: &Used) -> bool {
         let mut endless = Endless::of_loops(self.kernel);
-        (used.checks || self.kernel.launches[launch].follows_checks)
-            && used.loops.iter().any(|inst| endless.may_run_on(*inst))
+        used.loops.iter().any(|inst| endless.may_run_on(*inst))
     }
 
     fn pointer_param(&mut self, buffer: Buffer, leaf: usize) {

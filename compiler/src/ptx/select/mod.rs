@@ -16,6 +16,7 @@
 mod address;
 mod arithmetic;
 mod atomics;
+mod behind_checks;
 mod bits;
 mod checks;
 mod combine;
@@ -62,6 +63,7 @@ use crate::manifest::{KernelManifest, Manifest, StaticManifest};
 use crate::parallel;
 use crate::source::SourceFile;
 use crate::version::VERSIONS;
+use behind_checks::behind_checks;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use entry::SelectedEntry;
 use plan::SelectedLaunch;
@@ -134,6 +136,8 @@ pub(crate) struct Selection<'s> {
     globals: Globals,
     /// Names of the entries.
     entries: Vec<String>,
+    /// Of each entry, whether a check may have failed before its launch begins.
+    behind_checks: Vec<bool>,
 }
 
 /// An entry that is selected, verified and printed.
@@ -171,7 +175,8 @@ impl<'s> Selection<'s> {
         let (globals, statics) = declare_globals(module, kernels, &mut ptx);
         let launches = kernels.iter().flat_map(|kernel| kernel.launches.values());
         let entries = launches.map(|launch| launch.name.clone()).collect();
-        Ok(Self { source, options, ptx, statics, globals, entries })
+        let behind_checks = kernels.iter().flat_map(|kernel| behind_checks(kernel)).collect();
+        Ok(Self { source, options, ptx, statics, globals, entries, behind_checks })
     }
 
     /// What entries are verified against.
@@ -185,8 +190,9 @@ impl<'s> Selection<'s> {
 
     /// The only launch of a kernel as the entry of a number.
     pub fn entry(&self, part: &Kernel, frame: &Frame<'_>, number: usize) -> Result<EntryText, SelectError> {
-        let selected = entry::select_entry(part, Launch::new(0), &self.globals, self.source, self.options)?;
-        let SelectedEntry { entry, launch, dynamic_shared } = selected;
+        let (launch, behind_checks) = (Launch::new(0), self.behind_checks[number]);
+        let SelectedEntry { entry, launch, dynamic_shared } =
+            entry::select_entry(part, launch, behind_checks, &self.globals, self.source, self.options)?;
         let (problems, version) = frame.entry(number, &entry);
         refuse(problems)?;
         let text = print_entry(&self.ptx, &entry);
