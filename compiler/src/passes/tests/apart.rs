@@ -88,6 +88,10 @@ const PLACES: &[(&str, Place)] = &[
         "tile contraction: steps past the end are what the code makes of zeros",
         for_sizes(own("quotients", &[("k", 41), ("m", 33), ("n", 24)])),
     ),
+    (
+        "tile contraction: what a guard leaves out is copied",
+        for_sizes(at("stage/guarded.krn", "negated", &[("c", 16), ("m", 70), ("o", 24)])),
+    ),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
     ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
     ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),

@@ -172,7 +172,7 @@ impl Writer<'_, '_> {
     }
 
     /// Both conditions, as far as there are any.
-    fn both(&mut self, left: Option<Value>, right: Option<Value>) -> Option<Value> {
+    pub fn both(&mut self, left: Option<Value>, right: Option<Value>) -> Option<Value> {
         match (left, right) {
             (Some(left), Some(right)) => Some(self.emit.binary(Opcode::And, left, right)),
             (left, right) => left.or(right),

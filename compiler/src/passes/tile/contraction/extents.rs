@@ -25,6 +25,8 @@ const WAIT: i64 = 64;
 const BEGIN: i64 = 5_000;
 /// Registers of a thread beside sums and factors.
 const OTHERS: i64 = 48;
+/// Registers of an index, or of an address.
+const NUMBER: i64 = 2;
 /// Registers that a thread can have.
 const MOST: i64 = 255;
 /// Bytes of a copy.
@@ -34,8 +36,9 @@ const SLOTS: [i64; 2] = [4, 3];
 /// The same where they come through registers.
 const SLOTS_OF_REGISTERS: i64 = 2;
 
-/// Rows and columns of a block: from one that few rows do not leave empty to the largest of which registers hold the sums.
-const TILES: [[i64; 2]; 5] = [[128, 256], [128, 128], [64, 128], [64, 64], [16, 128]];
+/// Rows and columns of a block: from those that few rows or few columns do not leave empty to the largest of which registers
+/// hold the sums.
+const TILES: [[i64; 2]; 7] = [[128, 256], [128, 128], [128, 64], [64, 128], [64, 64], [128, 32], [16, 128]];
 /// One for small products, which is worth a question only where both factors are copied.
 const SMALL: [i64; 2] = [64, 64];
 /// Steps of a chunk: lines of memory where there is room, else half of one.
@@ -104,7 +107,11 @@ fn shape(
                 (0..2).filter(|side| !copied[*side]).map(|side| tile[side] * depth / threads).sum();
             let [rows, columns] = shape.of_warp();
             let fragments = (rows + columns) * steps * size / 32 / 4;
-            let registers = tile[0] * tile[1] / threads + held + fragments + OTHERS;
+            let addresses: i64 = (0..2)
+                .filter(|side| copied[*side])
+                .map(|side| tile[side] * depth / vector / threads * of_addresses(found, side))
+                .sum();
+            let registers = tile[0] * tile[1] / threads + held + fragments + addresses + OTHERS;
             if registers > MOST {
                 continue;
             }
@@ -123,6 +130,13 @@ fn shape(
         }
     }
     None
+}
+
+/// Registers that hold where a vector of a copied factor lies, beside what all of them share.
+fn of_addresses(found: &Found, side: usize) -> i64 {
+    let factor = &found.factors[side];
+    let coordinates = if factor.guards.is_empty() { 0 } else { found.outer[side].len() as i64 };
+    if factor.is_even { 0 } else { NUMBER * (1 + coordinates) }
 }
 
 /// So many warps along rows and columns: those that read the least of both.

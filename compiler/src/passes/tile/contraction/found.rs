@@ -6,7 +6,7 @@ use crate::atoms::{FactorType, MatrixAtom};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Atom, BufferKind, Kernel, Payload, Phase};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::tile::found::{LoopAxis, Refused, buffer_of, loop_axes, only_loop};
 use cranelift_entity::EntitySet;
@@ -27,10 +27,24 @@ pub struct Factor {
     pub value: Value,
     /// The load that it is, if it is no more than that, of the type that the instruction takes.
     pub load: Option<Inst>,
+    /// Where it is loaded; elsewhere it is zero.
+    pub guards: Vec<Guard>,
     /// Whether its neighbours in memory lie along the steps; else they lie along its rows or columns.
     pub along_steps: bool,
+    /// Whether its rows, or columns, are apart by the same everywhere.
+    pub is_even: bool,
     /// What it is loaded from.
     pub array: String,
+}
+
+/// A condition under which a factor is loaded.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    pub condition: Value,
+    /// Whether it is loaded where the condition does not hold.
+    pub is_negated: bool,
+    /// The branch that the load stands in.
+    pub branch: Option<Block>,
 }
 
 /// A launch that is a contraction of two factors that a matrix instruction takes.
@@ -109,6 +123,7 @@ impl Found {
             Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalars };
         for side in 0..2 {
             found.factors[side].along_steps = found.runs_along_steps(kernel, &mut affine, side);
+            found.factors[side].is_even = found.is_even(&mut affine, side);
         }
         Ok(Some(found))
     }
@@ -137,18 +152,31 @@ impl Found {
         self.steps.iter().collect()
     }
 
-    /// Whether the elements of a factor are neighbours along the last reduced axis, and not along its last own one.
+    fn is_even(&self, affine: &mut Affine<'_>, side: usize) -> bool {
+        match (self.factors[side].load, &self.outer[side][..]) {
+            (Some(load), [at]) => affine.step(load, self.axes[*at].index).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether the elements of a factor lie closer along the last reduced axis than along its last own one.
     fn runs_along_steps(&self, kernel: &Kernel, affine: &mut Affine<'_>, side: usize) -> bool {
-        let indices = [self.steps.last(), self.outer[side].last().map(|at| &self.axes[*at])];
-        let mut close = [false; 2];
-        crate::analysis::code(kernel, self.factors[side].value, &mut |inst, _| {
-            if kernel.insts[inst].opcode.is_load() {
-                for (close, axis) in close.iter_mut().zip(indices) {
-                    *close |= axis.is_some_and(|axis| step(affine, inst, axis.index).is_some_and(is_close));
+        let factor = &self.factors[side];
+        let mut loads = Vec::new();
+        // Where it is loaded, and from which row, says nothing of its neighbours.
+        match factor.load {
+            Some(load) => loads.push(load),
+            None => crate::analysis::code(kernel, factor.value, &mut |inst, _| {
+                if kernel.insts[inst].opcode.is_load() {
+                    loads.push(inst);
                 }
-            }
-        });
-        close[0] && !close[1] || close == [false; 2]
+            }),
+        }
+        let mut closest = |axis: Option<&LoopAxis>| {
+            let steps = loads.iter().filter_map(|load| step(affine, *load, axis?.index));
+            steps.filter(|step| is_close(*step)).map(i64::abs).min().unwrap_or(i64::MAX)
+        };
+        closest(self.steps.last()) <= closest(self.outer[side].last().map(|at| &self.axes[*at]))
     }
 }
 
@@ -191,7 +219,8 @@ pub fn atom([left, right]: [Scalar; 2]) -> Option<&'static MatrixAtom> {
 
 fn factor(kernel: &Kernel, side: &Side, scalar: Scalar) -> Factor {
     let value = side.values[0];
-    let load = kernel.defining_inst(value).filter(|inst| kernel.insts[*inst].opcode == Opcode::Load);
+    let mut guards = Vec::new();
+    let load = loaded(kernel, value, &mut guards);
     let of = |inst: &Inst| match kernel.insts[*inst].payload {
         Payload::Access { buffer, .. } => kernel.buffers[buffer].element.as_scalar() == Some(scalar),
         _ => false,
@@ -205,7 +234,28 @@ fn factor(kernel: &Kernel, side: &Side, scalar: Scalar) -> Factor {
             array = kernel.buffers[buffer].name.clone();
         }
     });
-    Factor { value, load: load.filter(of).filter(|_| !side.is_gathered), along_steps: true, array }
+    Factor { value, load: load.filter(of), guards, along_steps: true, is_even: false, array }
+}
+
+/// The load that a value is, where conditions hold, with these; elsewhere it is zero.
+fn loaded(kernel: &Kernel, value: Value, guards: &mut Vec<Guard>) -> Option<Inst> {
+    let inst = kernel.defining_inst(value)?;
+    let data = &kernel.insts[inst];
+    let condition = *data.arguments.first()?;
+    let zero = Combiner::Add.identity(kernel.value_type(value));
+    let is_zero = |value: Value| zero.is_some() && kernel.constant_of(value) == zero;
+    let (sides, branches) = match (data.opcode, &data.arguments[..], &data.regions[..]) {
+        (Opcode::Load, ..) => return Some(inst),
+        (Opcode::Select, [_, then, otherwise], _) => ([*then, *otherwise], [None; 2]),
+        (Opcode::If, _, [then, otherwise]) if data.results.len() == 1 => {
+            let yielded = [*then, *otherwise].map(|region| kernel.yields(region).first().copied());
+            ([yielded[0]?, yielded[1]?], [Some(*then), Some(*otherwise)])
+        }
+        _ => return None,
+    };
+    let side = sides.iter().position(|side| !is_zero(*side)).filter(|side| is_zero(sides[1 - side]))?;
+    guards.push(Guard { condition, is_negated: side == 1, branch: branches[side] });
+    loaded(kernel, sides[side], guards)
 }
 
 /// The names of what the factors of a contraction are loaded from: `a` and `b`.

@@ -16,14 +16,17 @@
 //! - `found.rs`: what the launch looks like, and what stands against it.
 //! - `extents.rs`: the shapes of tiles, and what each costs.
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
+//! - `grid.rs`: which tile a block has.
 //! - `program.rs`: writes the program.
 //!
 //! What the axes are and whether both factors are exact in the instruction's type says `analysis/contraction`. Several axes of
-//! a class are one: their indices are quotients; but a long last one of rows that lie along the steps stays alone. Where sizes make vectors of a factor's neighbours, it is copied; else, and
-//! where it is computed, gathered or guarded, it goes through registers.
+//! a class are one: their indices are quotients. Where sizes make vectors of a factor's neighbours, each of which is there
+//! whole or not at all, it is copied, with zeros for those that are not; else, and where it is computed, it goes through
+//! registers.
 
 mod extents;
 mod found;
+mod grid;
 mod layouts;
 mod program;
 
@@ -47,7 +50,7 @@ const NUMBERS: i64 = 1 << 31;
 
 /// Makes a launch the program of matrix instructions where that is predicted to be faster; whether it did.
 pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
-    let mut found = match Found::find(kernel, launch) {
+    let found = match Found::find(kernel, launch) {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
@@ -65,9 +68,6 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     if !has_atom(target, found.scalars) || is_said(kernel, &found) {
         return false;
     }
-    for side in 0..2 {
-        one_axis(kernel, launch, &mut found, side);
-    }
     let Some(plan) = plan(kernel, launch, &found, target) else { return false };
     let sizes = Sizes::of(&found);
     let classes = [&sizes.batch, &sizes.outer[0], &sizes.outer[1], &sizes.steps];
@@ -76,7 +76,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let conditions = divided.fold(Conditions::new(), |conditions, (extent, _)| {
         conditions.expects(Expr::binary(BinaryOp::Less, extent.clone(), Expr::Int(NUMBERS)))
     });
-    let conditions = conditions.fits_grid(&program::grid(&found, &plan.shape));
+    let conditions = conditions.fits_grid(&grid::grid(&found, &plan.shape));
     let special = specialize(kernel, launch, &conditions, "matrices", |kernel, launch| {
         program::write(kernel, launch, &plan)
     });
@@ -89,27 +89,6 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
 fn has_atom(target: &TargetFacts, scalars: [Scalar; 2]) -> bool {
     let has = found::atom(scalars).is_some_and(|atom| target.capability >= atom.capability);
     has && target.async_copies && target.warp_size == 32
-}
-
-/// Rows, or columns, of the last axis of a side from which on a tile has those of one value of the others.
-const LONG_AXIS: i64 = 256;
-
-/// Leaves a side whose rows lie along the steps its last axis, where that is long: each block has one iteration of the others.
-/// Rows are then apart by the same everywhere, so they are copied in vectors.
-fn one_axis(kernel: &mut Kernel, launch: Launch, found: &mut Found, side: usize) {
-    let factor = &found.factors[side];
-    let Some((last, others)) = found.outer[side].split_last() else { return };
-    if others.is_empty() || factor.load.is_none() || !factor.along_steps {
-        return;
-    }
-    let is_long = Conditions::new().prefers_at_least(&found.axes[*last].extent, LONG_AXIS);
-    if ask(kernel, launch, &is_long) == Answer::Yes {
-        let last = *last;
-        found.batch.extend(
-            std::mem::replace(&mut found.outer[side], vec![last]).into_iter().filter(|at| *at != last),
-        );
-        found.batch.sort_unstable();
-    }
 }
 
 /// Results of a tile from which on sizes are asked whether all tiles are whole: masks cost the others next to nothing.
@@ -170,16 +149,14 @@ fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
 fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
     let factor = &found.factors[side];
     let load = factor.load?;
-    let (along, others): (Vec<&LoopAxis>, Vec<&LoopAxis>) = match factor.along_steps {
-        true => (found.of_steps(), found.of_side(side)),
-        false => (found.of_side(side), found.of_steps()),
-    };
-    let [axis] = along[..] else { return None };
-    // Quotients of many elements cost more than a copy saves.
-    if others.len() > 1 {
+    let along: Vec<&LoopAxis> = if factor.along_steps { found.of_steps() } else { found.of_side(side) };
+    let axis = along.last()?;
+    let mut affine = Affine::new(kernel);
+    // A vector is there whole, or not at all.
+    if factor.guards.iter().any(|guard| affine.depends(guard.condition, axis.index)) {
         return None;
     }
-    let step = Affine::new(kernel).step(load, axis.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
+    let step = affine.step(load, axis.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
     aligned(kernel, axis, step, load, 16 / found.scalars[side].size())
 }
 

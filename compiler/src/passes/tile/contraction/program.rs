@@ -10,15 +10,17 @@
 //! what the loop's body does with the sum, element by element
 //! ```
 //!
-//! A factor that cannot be copied is computed in registers, one chunk ahead, and stored in shared memory behind the
+//! Rows of a copied factor that lie anywhere have their addresses in registers, and a chunk adds what lies between it and the
+//! first one. A factor that cannot be copied is computed in registers, one chunk ahead, and stored in shared memory behind the
 //! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them.
 
 use super::extents::{Shape, Sizes};
 use super::found::Found;
+use super::grid::{bases, grid, split};
 use super::layouts::{
     CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, place,
 };
-use crate::analysis::code;
+use crate::analysis::{Affine, Polynomial, code};
 use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -27,7 +29,7 @@ use crate::ir::kernel::{Atom, AxisSet, BufferData, BufferKind, Kernel, Payload, 
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::mutants::mutant;
-use crate::passes::numbers::divided;
+use crate::passes::insert::emitted;
 use crate::passes::tile::found::LoopAxis;
 use crate::passes::tile::program::{Writer, around};
 use cranelift_entity::EntitySet;
@@ -42,9 +44,6 @@ pub struct Plan {
     pub whole: bool,
 }
 
-/// Rows of tiles that blocks take before they go on to the next columns: what they read stays in the cache.
-const GROUP: i64 = 8;
-
 /// Vectors of 16 bytes that all banks have.
 const LINE_VECTORS: i64 = 8;
 
@@ -53,11 +52,6 @@ const SHORT: usize = 16;
 
 /// Which mask an axis of tiles has: of rows, of columns, of steps.
 const OF_AXIS: [usize; 7] = [0, 1, 2, 2, 2, 0, 1];
-
-/// The grid.
-pub fn grid(found: &Found, shape: &Shape) -> [Expr; 3] {
-    [Sizes::of(found).blocks(shape), Expr::Int(1), Expr::Int(1)]
-}
 
 /// Makes a launch the program of one block.
 pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
@@ -75,14 +69,29 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let (body, mut map) = around(kernel, launch, found.forall);
     let buffers = [0, 1].map(|side| shared(kernel, &found, shape, side));
     let needed = [0, 1].map(|side| needed(kernel, &found, plan, side));
+    let strides = [0, 1].map(|side| strides(kernel, &found, plan, side));
     let grid = grid(&found, shape);
     let span = kernel.insts[found.forall].span;
     let mut emit = Emit::sharing(kernel, body, span);
     let sizes = Sizes::of(&found);
     let bases = bases(&mut emit, &found, &sizes, shape, &mut map);
     let ends = [&sizes.outer[0], &sizes.outer[1], &sizes.steps].map(|extent| emit.expression(extent));
-    let mut program =
-        Program { found: &found, plan, layouts, fragments, fills, buffers, needed, map, bases, ends };
+    let mut program = Program {
+        found: &found,
+        plan,
+        layouts,
+        fragments,
+        fills,
+        buffers,
+        needed,
+        pointers: [None, None],
+        map,
+        bases,
+        ends,
+    };
+    for (side, strides) in strides.into_iter().enumerate() {
+        program.pointers[side] = strides.and_then(|strides| program.pointer(&mut emit, side, &strides));
+    }
     let sums = program.contract(&mut emit, &sizes.steps);
     program.results(&mut emit, sums);
     let (axes, table) = (program.layouts.axes, program.layouts.table);
@@ -134,7 +143,10 @@ fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> EntitySet
     let factor = &found.factors[side];
     let of_load = factor.load.filter(|_| plan.copied[side]);
     let values = match of_load {
-        Some(load) => kernel.subscripts(&kernel.insts[load]).to_vec(),
+        Some(load) => {
+            let conditions = factor.guards.iter().map(|guard| guard.condition);
+            kernel.subscripts(&kernel.insts[load]).iter().copied().chain(conditions).collect()
+        }
         None => vec![factor.value],
     };
     let mut needed = EntitySet::new();
@@ -146,47 +158,17 @@ fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> EntitySet
     needed
 }
 
-/// The first row and the first column of a block. Indices of batches are put into the map.
-fn bases(emit: &mut Emit<'_>, found: &Found, sizes: &Sizes, shape: &Shape, map: &mut ValueMap) -> [Value; 2] {
-    let mut number = emit.value(Opcode::BlockIndex, Payload::Grid(0), &[]);
-    emit.name(number, "block");
-    let [rows, columns] = [0, 1].map(|side| emit.expression(&sizes.tiles(shape, side)));
-    if !found.batch.is_empty() {
-        let tiles = emit.mul(rows, columns);
-        let (batch, rest) = divided(emit, number, tiles);
-        number = rest;
-        let axes: Vec<&LoopAxis> = found.batch.iter().map(|at| &found.axes[*at]).collect();
-        split(emit, &axes, batch, map);
-    }
-    // Groups of rows of tiles, the last one of as many as are left; in each down its rows first.
-    let of_group = emit.mul_int(columns, GROUP);
-    let (group, place) = divided(emit, number, of_group);
-    let first = emit.mul_int(group, GROUP);
-    let left = emit.sub(rows, first);
-    let group_rows = emit.int(GROUP);
-    let height = emit.min(left, group_rows);
-    let (column, row) = divided(emit, place, height);
-    let row = emit.add(first, row);
-    [emit.mul_int(row, shape.tile[0]), emit.mul_int(column, shape.tile[1])]
-}
-
-/// Splits a number into the indices of axes, the last one fastest.
-fn split(emit: &mut Emit<'_>, axes: &[&LoopAxis], number: Value, map: &mut ValueMap) {
-    let mut rest = number;
-    for (at, axis) in axes.iter().enumerate().rev() {
-        let place = if at == 0 {
-            rest
-        } else {
-            let extent = emit.expression(&axis.extent);
-            let (quotient, place) = divided(emit, rest, extent);
-            rest = quotient;
-            place
-        };
-        let low = emit.expression(&axis.low);
-        let index = emit.add(low, place);
-        emit.name(index, &axis.name);
-        map.insert(axis.index, index);
-    }
+/// How far apart the steps of a copied factor lie along each axis, in bytes, where that is the same for all its rows and these
+/// lie anywhere.
+fn strides(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Option<Vec<Polynomial>> {
+    let factor = &found.factors[side];
+    let load = factor.load.filter(|_| plan.copied[side] && !factor.is_even)?;
+    let mut affine = Affine::new(kernel);
+    let is_of_sizes = |stride: &Polynomial| {
+        stride.atoms().into_iter().all(|atom| matches!(atom, crate::analysis::Atom::Symbol(_)))
+    };
+    let strides = found.steps.iter().map(|axis| affine.step(load, axis.index).flatten().filter(is_of_sizes));
+    strides.collect()
 }
 
 struct Program<'p> {
@@ -199,6 +181,7 @@ struct Program<'p> {
     fills: [Home; 2],
     buffers: [Buffer; 2],
     needed: [EntitySet<Inst>; 2],
+    pointers: [Option<Pointer>; 2],
     /// What stands for values of the launch around the loop, and for indices of batches.
     map: ValueMap,
     /// The first row and column of the block.
@@ -213,6 +196,16 @@ struct Part {
     masks: Vec<Option<Value>>,
     /// Along the factor's own axes, then along the steps.
     local: [Value; 2],
+}
+
+/// Where the rows of a copied factor lie.
+struct Pointer {
+    /// Their addresses in the first step.
+    address: Value,
+    /// Bytes between the steps along each axis.
+    strides: Vec<Value>,
+    /// Which of them there are, where that is the same for all steps.
+    inside: Option<Value>,
 }
 
 impl Program<'_> {
@@ -247,8 +240,8 @@ impl Program<'_> {
         Part { map, masks, local }
     }
 
-    /// Writes what a factor needs of the loop's body and of the sum's.
-    fn write_needed(&self, emit: &mut Emit<'_>, side: usize, part: &mut Part) {
+    /// Writes what a factor needs of the loop's body and of the sum's; where a copied one is loaded, if not everywhere.
+    fn write_needed(&self, emit: &mut Emit<'_>, side: usize, part: &mut Part) -> Option<Value> {
         let region = emit.kernel.insts[self.found.reduce].regions[0];
         let mut writer = Writer {
             emit,
@@ -260,7 +253,19 @@ impl Program<'_> {
         };
         writer.block(self.found.body, None);
         writer.block(region, None);
+        let mut inside = None;
+        for guard in self.found.factors[side].guards.iter().filter(|_| self.plan.copied[side]) {
+            let mut condition = mapped(&writer.map, guard.condition);
+            if guard.is_negated {
+                condition = writer.emit.value(Opcode::Not, Payload::None, &[condition]);
+            }
+            inside = writer.both(inside, Some(condition));
+            if let Some(branch) = guard.branch {
+                writer.block(branch, inside);
+            }
+        }
         part.map = writer.map;
+        mutant!("tile contraction: what a guard leaves out is copied", inside, None)
     }
 
     /// The subscripts of a place in shared memory. Vectors of a row are exchanged by the row's number, so that the same ones of
@@ -284,21 +289,62 @@ impl Program<'_> {
         [slot, row, emit.binary(Opcode::Xor, place, crossed)]
     }
 
-    /// Begins to copy a chunk.
-    fn copy(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, first: Value) {
-        let Some(load) = self.found.factors[side].load else { return };
+    /// Whether a factor is loaded where a condition holds that the steps change.
+    fn guard_moves(&self, kernel: &Kernel, side: usize) -> bool {
+        let mut affine = Affine::new(kernel);
+        let guards = &self.found.factors[side].guards;
+        let mut moves = |axis: &LoopAxis| guards.iter().any(|it| affine.depends(it.condition, axis.index));
+        self.found.steps.iter().any(&mut moves)
+    }
+
+    /// The addresses of rows that lie anywhere.
+    fn pointer(&mut self, emit: &mut Emit<'_>, side: usize, strides: &[Polynomial]) -> Option<Pointer> {
         let from = place(emit);
-        let mut part = self.part(emit, side, first);
-        self.write_needed(emit, side, &mut part);
+        let strides = strides.iter().map(|stride| emitted(emit, stride)).collect::<Option<Vec<Value>>>()?;
+        let zero = emit.int(0);
+        let mut part = self.part(emit, side, zero);
+        part.map.extend(self.found.steps.iter().map(|axis| (axis.index, zero)));
+        let inside = self.write_needed(emit, side, &mut part);
+        let address = self.address(emit, side, &part);
+        self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
+        let inside = inside.filter(|_| !self.guard_moves(emit.kernel, side));
+        Some(Pointer { address, strides, inside })
+    }
+
+    /// The address of what a copied factor is loaded from.
+    fn address(&self, emit: &mut Emit<'_>, side: usize, part: &Part) -> Value {
+        let load = self.found.factors[side].load.expect("a copied factor is a load");
         let data = emit.kernel.insts[load].clone();
         let subscripts: Vec<Value> =
             emit.kernel.subscripts(&data).iter().map(|value| mapped(&part.map, *value)).collect();
-        let address = emit.value(Opcode::Address, data.payload, &subscripts);
+        emit.value(Opcode::Address, data.payload, &subscripts)
+    }
+
+    /// The address of a chunk of a factor, and where that is loaded, if not everywhere.
+    fn source(&self, emit: &mut Emit<'_>, side: usize, part: &mut Part) -> (Value, Option<Value>) {
+        let Some(pointer) = &self.pointers[side] else {
+            let inside = self.write_needed(emit, side, part);
+            return (self.address(emit, side, part), inside);
+        };
+        let mut address = pointer.address;
+        for (axis, stride) in self.found.steps.iter().zip(&pointer.strides) {
+            let offset = emit.mul(mapped(&part.map, axis.index), *stride);
+            address = emit.add(address, offset);
+        }
+        let moves = self.guard_moves(emit.kernel, side);
+        (address, if moves { self.write_needed(emit, side, part) } else { pointer.inside })
+    }
+
+    /// Begins to copy a chunk.
+    fn copy(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, first: Value) {
+        let from = place(emit);
+        let mut part = self.part(emit, side, first);
+        let (address, inside) = self.source(emit, side, &mut part);
         let bytes = emit.int(self.shape().vector * self.found.scalars[side].size() as i64);
         let mut operands = self.subscripts(emit, side, slot, part.local).to_vec();
         operands.extend([address, bytes]);
-        let mask = part.masks[side].zip(part.masks[2]);
-        let mask = mask.map(|(outer, steps)| emit.binary(Opcode::And, outer, steps));
+        let masks = [part.masks[side], part.masks[2], inside].into_iter().flatten();
+        let mask = masks.reduce(|left, right| emit.binary(Opcode::And, left, right));
         let opcode = if mask.is_some() { Opcode::CopyAsyncIf } else { Opcode::CopyAsync };
         operands.extend(mask);
         let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
