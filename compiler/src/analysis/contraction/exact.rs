@@ -1,5 +1,7 @@
 //! The types that hold each value of some code exactly.
 
+use crate::algebra::Interval;
+use crate::analysis::Ranges;
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::kernel::{Kernel, Payload};
@@ -34,9 +36,28 @@ impl Exact {
         Self(self.0 & other.0)
     }
 
+    /// The types that are known by either of two ways to hold something.
+    fn either(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The one with the fewest bytes; the first in the order of [`Scalar::ALL`].
     pub fn smallest(self) -> Option<Scalar> {
         Scalar::ALL.into_iter().filter(|scalar| self.has(*scalar)).min_by_key(|scalar| scalar.size())
+    }
+
+    /// The types that hold all whole numbers of a range.
+    fn of_range(range: Interval) -> Self {
+        Self::where_each(|scalar| match format(scalar) {
+            Some((bits, ..)) => {
+                let most = 1i128 << bits;
+                -most <= range.low && range.high <= most
+            }
+            None => {
+                let (low, high) = int_range(scalar);
+                low <= range.low && range.high <= high
+            }
+        })
     }
 
     fn floats(self) -> Self {
@@ -109,45 +130,92 @@ fn of_number(number: f64) -> Exact {
 
 /// The types that hold each value that some code gives.
 pub fn exact(kernel: &Kernel, value: Value) -> Exact {
-    within(kernel, value, DEPTH)
+    Finder { kernel, ranges: None }.exact(value, DEPTH)
 }
 
-fn within(kernel: &Kernel, value: Value, depth: u32) -> Exact {
-    let wide = Exact::of(kernel.value_type(value));
-    let (Some(data), Some(depth)) = (kernel.definition_data(value), depth.checked_sub(1)) else {
-        return wide;
-    };
-    let operand = |at: usize| within(kernel, data.arguments[at], depth);
-    let is_float = kernel.value_type(value).is_float();
-    match (data.opcode, &data.payload) {
-        (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
-            Exact::of(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar)
-        }
-        (_, Payload::Symbol(symbol)) => Exact::of(kernel.symbols[*symbol].scalar),
-        (_, Payload::Constant(constant)) => match constant {
-            Constant::Bool(_) => Exact::of(Scalar::Bool),
-            Constant::Int(_, value) => {
-                let small = value.unsigned_abs() < 1 << 53;
-                if small { of_number(*value as f64) } else { wide }
+struct Finder<'k> {
+    kernel: &'k Kernel,
+    /// Once an integer has been asked for.
+    ranges: Option<Ranges>,
+}
+
+impl Finder<'_> {
+    fn exact(&mut self, value: Value, depth: u32) -> Exact {
+        let kernel = self.kernel;
+        let wide = Exact::of(kernel.value_type(value));
+        let (Some(data), Some(depth)) = (kernel.definition_data(value), depth.checked_sub(1)) else {
+            return wide;
+        };
+        let is_float = kernel.value_type(value).is_float();
+        let operand = |finder: &mut Self, at: usize| finder.exact(data.arguments[at], depth);
+        let both = |finder: &mut Self, [left, right]: [usize; 2]| {
+            operand(finder, left).both(operand(finder, right))
+        };
+        match (data.opcode, &data.payload) {
+            (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
+                Exact::of(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar)
             }
-            Constant::F32(bits) => of_number(f32::from_bits(*bits).into()),
-            Constant::F64(bits) => of_number(f64::from_bits(*bits)),
-        },
-        (_, Payload::Cast(to)) => {
-            let from = operand(0);
-            // What lies in the type stays as it is.
-            if from.has(*to) { from } else { Exact::of(*to) }
+            (_, Payload::Symbol(symbol)) => Exact::of(kernel.symbols[*symbol].scalar),
+            (_, Payload::Constant(constant)) => match constant {
+                Constant::Bool(_) => Exact::of(Scalar::Bool),
+                Constant::Int(_, value) => {
+                    let small = value.unsigned_abs() < 1 << 53;
+                    if small { of_number(*value as f64) } else { wide }
+                }
+                Constant::F32(bits) => of_number(f32::from_bits(*bits).into()),
+                Constant::F64(bits) => of_number(f64::from_bits(*bits)),
+            },
+            (_, Payload::Cast(to)) => {
+                let from = operand(self, 0);
+                // What lies in the type stays as it is.
+                if from.has(*to) { from } else { Exact::of(*to) }
+            }
+            (Opcode::Neg | Opcode::Abs, _) if is_float => operand(self, 0).floats(),
+            (Opcode::Min | Opcode::Max, _) => both(self, [0, 1]),
+            (Opcode::Select, _) => both(self, [1, 2]),
+            (Opcode::If, _) => {
+                let at = data.results.iter().position(|result| *result == value);
+                let yields =
+                    data.regions.iter().filter_map(|region| kernel.yields(*region).get(at?).copied());
+                yields.map(|value| self.exact(value, depth)).fold(Exact::ALL, Exact::both)
+            }
+            _ => match self.whole(value, depth) {
+                // What is multiplied may be -0.
+                Some(range) if is_float => Exact::of_range(range).floats(),
+                Some(range) => Exact::of_range(range).either(wide),
+                None => wide,
+            },
         }
-        (Opcode::Neg | Opcode::Abs, _) if is_float => operand(0).floats(),
-        (Opcode::Min | Opcode::Max, _) => operand(0).both(operand(1)),
-        (Opcode::Select, _) => operand(1).both(operand(2)),
-        (Opcode::If, _) => {
-            let at = data.results.iter().position(|result| *result == value);
-            let yields = data.regions.iter().filter_map(|region| kernel.yields(*region).get(at?).copied());
-            yields.map(|value| within(kernel, value, depth)).fold(Exact::ALL, Exact::both)
-        }
-        _ => wide,
     }
+
+    /// The range of code that gives nothing but whole numbers, none of which is rounded.
+    fn whole(&mut self, value: Value, depth: u32) -> Option<Interval> {
+        let kernel = self.kernel;
+        let ty = kernel.value_type(value);
+        if format(ty).is_none() {
+            let ranges = self.ranges.get_or_insert_with(|| Ranges::new(kernel));
+            return Some(ranges.of(kernel, value));
+        }
+        let (data, depth) = (kernel.definition_data(value)?, depth.checked_sub(1)?);
+        let mut operand = |at: usize| self.whole(data.arguments[at], depth);
+        let range = match (data.opcode, &data.payload) {
+            (_, Payload::Constant(Constant::F32(bits))) => of_whole(f32::from_bits(*bits).into())?,
+            (_, Payload::Constant(Constant::F64(bits))) => of_whole(f64::from_bits(*bits))?,
+            (_, Payload::Cast(_)) => operand(0)?,
+            (Opcode::Add, _) => operand(0)?.add(operand(1)?),
+            (Opcode::Sub, _) => operand(0)?.add(operand(1)?.multiply(Interval::new(-1, -1))),
+            (Opcode::Mul, _) => operand(0)?.multiply(operand(1)?),
+            _ => return None,
+        };
+        let rounded = if let Payload::Cast(to) = data.payload { to } else { ty };
+        Exact::of_range(range).has(rounded).then_some(range)
+    }
+}
+
+/// A whole number, as a range.
+fn of_whole(number: f64) -> Option<Interval> {
+    let is_whole = number.fract() == 0.0 && number.abs() < 2f64.powi(53);
+    is_whole.then(|| Interval::new(number as i128, number as i128))
 }
 
 #[cfg(test)]
@@ -165,6 +233,15 @@ mod tests {
         assert!(!Exact::of(Scalar::F16).has(Scalar::BF16) && !Exact::of(Scalar::BF16).has(Scalar::F16));
         assert!(!Exact::of(Scalar::I32).has(Scalar::F32) && Exact::of(Scalar::I32).has(Scalar::F64));
         assert!(!Exact::of(Scalar::I64).has(Scalar::F64));
+    }
+
+    #[test]
+    fn ranges_of_whole_numbers_have_the_types_that_hold_all_of_them() {
+        let of = |low, high| Exact::of_range(Interval::new(low, high));
+        assert!(of(-1, 2).has(Scalar::F16) && of(-1, 2).has(Scalar::I8) && !of(-1, 2).has(Scalar::U8));
+        assert!(of(-256, 256).has(Scalar::BF16) && !of(0, 257).has(Scalar::BF16));
+        assert!(of(0, 2048).has(Scalar::F16) && !of(-2049, 0).has(Scalar::F16));
+        assert!(!of(i128::MIN, 0).has(Scalar::F64));
     }
 
     #[test]

@@ -150,7 +150,7 @@ pub fn vector(kernel: &mut Kernel, launch: Launch, found: &Found, at: usize, til
     let mut needed: Option<Vec<Expr>> = None;
     for seen in along {
         let step = seen.steps[at].as_ref().and_then(Polynomial::as_wrapped);
-        if let Some(condition) = aligned(kernel, &found.axes[at], step, seen.inst, lanes as u64) {
+        if let Some(condition) = aligned(kernel, &[&found.axes[at]], step, seen.inst, lanes as u64) {
             needed.get_or_insert_default().extend(condition);
         }
     }
@@ -160,11 +160,11 @@ pub fn vector(kernel: &mut Kernel, launch: Launch, found: &Found, at: usize, til
     if mutant!("tile: vectors where sizes are no multiples", holds, true) { lanes } else { 1 }
 }
 
-/// What must hold for neighbours along an axis, from a multiple of `lanes` past its low end on, to be a vector of that many
-/// scalars at an aligned address. `None` where they are none, whatever the sizes.
+/// What must hold for neighbours along axes that lie side by side, the last one fastest, from a multiple of `lanes` past their
+/// low ends on, to be a vector of that many scalars at an aligned address. `None` where they are none, whatever the sizes.
 pub fn aligned(
     kernel: &Kernel,
-    axis: &LoopAxis,
+    axes: &[&LoopAxis],
     step: Option<i64>,
     inst: Inst,
     lanes: u64,
@@ -189,9 +189,17 @@ pub fn aligned(
     for (index, extent) in data.arguments.iter().zip(&of.extents) {
         position = position.multiply(&polynomial_of(extent)?)?.add(&affine.form(*index))?;
     }
-    let rest = position.subtract(&Polynomial::atom(Atom::Value(axis.index)))?;
+    let mut run = Polynomial::constant(1);
+    let mut parts = vec![position];
+    for axis in axes.iter().rev() {
+        let index = run.multiply(&Polynomial::atom(Atom::Value(axis.index)))?;
+        parts[0] = parts[0].subtract(&index)?;
+        parts.push(run.multiply(&polynomial_of(&axis.low)?)?);
+        run = run.multiply(&polynomial_of(&axis.extent)?)?;
+    }
+    parts.push(run);
     let mut symbols = Vec::new();
-    for part in [rest, polynomial_of(&axis.low)?, polynomial_of(&axis.extent)?] {
+    for part in parts {
         multiple_of(&part, lanes, &mut symbols)?;
     }
     let is_multiple = |symbol: crate::ir::entities::Symbol| {

@@ -32,7 +32,7 @@ mod program;
 
 use super::blocks::aligned;
 use super::found::LoopAxis;
-use crate::analysis::{Affine, Answer, Conditions, Polynomial, ask};
+use crate::analysis::{Affine, Answer, Conditions, ask, polynomial_of};
 use crate::atoms::{COLUMNS, ROWS};
 use crate::data::Scalar;
 use crate::ir::entities::Launch;
@@ -150,14 +150,24 @@ fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
     let factor = &found.factors[side];
     let load = factor.load?;
     let along: Vec<&LoopAxis> = if factor.along_steps { found.of_steps() } else { found.of_side(side) };
-    let axis = along.last()?;
     let mut affine = Affine::new(kernel);
-    // A vector is there whole, or not at all.
-    if factor.guards.iter().any(|guard| affine.depends(guard.condition, axis.index)) {
-        return None;
+    let mut step_of = |axis: &LoopAxis| affine.step(load, axis.index).flatten();
+    let step = step_of(along.last()?)?;
+    // Axes that lie side by side are one.
+    let mut run = step.clone();
+    let mut first = along.len() - 1;
+    run = run.multiply(&polynomial_of(&along[first].extent)?)?;
+    while first > 0 && step_of(along[first - 1]).as_ref() == Some(&run) {
+        first -= 1;
+        run = run.multiply(&polynomial_of(&along[first].extent)?)?;
     }
-    let step = affine.step(load, axis.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
-    aligned(kernel, axis, step, load, 16 / found.scalars[side].size())
+    // A vector is there whole, or not at all.
+    let guards = &factor.guards;
+    let moves = |axis: &&LoopAxis| guards.iter().any(|guard| affine.depends(guard.condition, axis.index));
+    let behind = along.iter().rposition(moves).map_or(0, |at| at + 1);
+    let axes = &along[first.max(behind)..];
+    let lanes = 16 / found.scalars[side].size();
+    if axes.is_empty() { None } else { aligned(kernel, axes, step.as_wrapped(), load, lanes) }
 }
 
 /// Whether the schedule says something of the axes, or of what goes through shared memory.
