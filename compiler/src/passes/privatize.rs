@@ -21,8 +21,9 @@
 //!
 //! # Preconditions
 //!
-//! The array has constant extents and at most 16 KiB of 32-bit integers; the launch does nothing with it but
-//! combine by one operation. A launch over few elements keeps the plain form: the plan chooses.
+//! The array has at most 16 KiB of 32-bit integers; all of its extents but the first are constant. Where that is a size, a block
+//! has room for as many elements as a guard allows, and clears and adds up those that there are. The launch does nothing with the
+//! array but combine by one operation. A launch over few elements keeps the plain form: the plan chooses.
 
 use super::pass::{Changed, Pass, PassContext};
 use super::special::specialize;
@@ -37,6 +38,8 @@ use crate::manifest::{BinaryOp, Expr, Layout};
 
 pub struct Privatize;
 
+/// Bytes of an element.
+const SIZE: i64 = 4;
 /// The largest array that a block has a copy of.
 const MAX_BYTES: i64 = 16 * 1024;
 /// Fewer iterations than these times the array's length do not pay for the copies.
@@ -59,7 +62,7 @@ impl Copies {
     /// Large blocks where there are many copies to clear and to add up (u8 to 256 bins on an H200: 3898 GB/s with
     /// 1024 threads, 3491 with 256).
     fn of(elements: i64) -> Self {
-        if elements * 4 * LANES <= MAX_COPIED_BYTES {
+        if elements * SIZE * LANES <= MAX_COPIED_BYTES {
             Self { count: LANES, threads: 1024, blocks: 2 }
         } else {
             Self { count: 1, threads: 256, blocks: 8 }
@@ -90,22 +93,31 @@ impl Pass for Privatize {
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            for dealt in 0.. {
-                // Nothing any more once it is the launch itself that has changed.
-                let Some(found) = find(kernel, launch) else { break };
-                if dealt == kernel.loop_bounds(found.forall).len() {
-                    break;
-                }
-                let Some(conditions) = conditions(kernel, &found, dealt, context) else { continue };
-                let special = specialize(kernel, launch, &conditions, "shared", |kernel, launch| {
-                    apply(kernel, launch, dealt, context);
-                    true
-                });
-                changed |= special.is_some();
+            for room in [MAX_COPIED_BYTES / LANES / SIZE, MAX_BYTES / SIZE] {
+                changed |= within(kernel, launch, room, context);
             }
         }
         changed.into()
     }
+}
+
+/// Gives the blocks of a launch copies of an array of so many elements, or at most as many; whether they have any.
+fn within(kernel: &mut Kernel, launch: Launch, room: i64, context: &PassContext) -> bool {
+    let mut changed = false;
+    for dealt in 0.. {
+        // Nothing any more once it is the launch itself that has changed.
+        let Some(found) = find(kernel, launch, room) else { break };
+        if dealt == kernel.loop_bounds(found.forall).len() {
+            break;
+        }
+        let Some(conditions) = conditions(kernel, &found, dealt, context) else { continue };
+        let special = specialize(kernel, launch, &conditions, "shared", |kernel, launch| {
+            apply(kernel, launch, (dealt, room), context);
+            true
+        });
+        changed |= special.is_some();
+    }
+    changed
 }
 
 /// An array that a launch combines into.
@@ -113,11 +125,27 @@ struct Found {
     forall: Inst,
     buffer: Buffer,
     op: Combiner,
+    /// Those that a block has room for.
     extents: Vec<i64>,
+    /// How many there are along the first axis.
+    first: Expr,
     copies: Copies,
 }
 
-fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
+impl Found {
+    /// How many elements there are.
+    fn elements(&self) -> Expr {
+        let inner: i64 = self.extents[1..].iter().product();
+        match &self.first {
+            Expr::Int(first) => Expr::Int(first * inner),
+            first if inner == 1 => first.clone(),
+            first => Expr::binary(BinaryOp::Mul, first.clone(), Expr::Int(inner)),
+        }
+    }
+}
+
+/// The array of a launch of which a block has a copy, with room for so many elements where that is not constant.
+fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
     let root = kernel.launches[launch].body;
     let mut loops =
         kernel.blocks[root].insts.iter().copied().filter(|inst| !kernel.insts[*inst].regions.is_empty());
@@ -146,15 +174,22 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let data = &kernel.buffers[buffer];
     let integer = matches!(data.element.as_scalar(), Some(Scalar::U32 | Scalar::I32));
     let native = !matches!(op, Combiner::Mul | Combiner::ArgMin | Combiner::ArgMax);
-    let mut extents = Vec::new();
-    for extent in &data.extents {
-        let Expr::Int(extent) = extent else { return None };
-        extents.push(*extent);
-    }
-    let bytes = extents.iter().try_fold(4i64, |bytes, extent| bytes.checked_mul(*extent))?;
-    let small = (1..=MAX_BYTES).contains(&bytes) && !extents.is_empty();
-    let copies = Copies::of(extents.iter().product());
-    (fits && integer && native && small).then_some(Found { forall, buffer, op, extents, copies })
+    let (first, inner) = data.extents.split_first()?;
+    let literal = |extent: &Expr| if let Expr::Int(extent) = extent { Some(*extent) } else { None };
+    let inner: Vec<i64> = inner.iter().map(literal).collect::<Option<_>>()?;
+    let of_row =
+        inner.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent).filter(|all| *all > 0))?;
+    // A size has its question of each room, a constant one answer.
+    let is_last = room == MAX_BYTES / SIZE;
+    let rows = match literal(first) {
+        Some(rows) => Some(rows).filter(|rows| is_last && *rows > 0)?,
+        None => room / of_row,
+    };
+    let elements = rows.checked_mul(of_row)?;
+    let small = (1..=MAX_BYTES / SIZE).contains(&elements);
+    let extents = [&[rows][..], &inner].concat();
+    let (first, copies) = (first.clone(), Copies::of(elements));
+    (fits && integer && native && small).then_some(Found { forall, buffer, op, extents, first, copies })
 }
 
 /// Enough iterations, and enough along the axis that is dealt out for every block to have some; `None` where the host does
@@ -163,10 +198,18 @@ fn conditions(kernel: &Kernel, found: &Found, dealt: usize, context: &PassContex
     let bounds = kernel.loop_bounds(found.forall);
     let extents = bounds.iter().map(|(low, high)| kernel.symbolic_extent(*low, *high));
     let extents = extents.collect::<Option<Vec<Expr>>>()?;
-    let count: i64 = found.extents.iter().product();
     let least = |extent: Expr, least: i64| Expr::binary(BinaryOp::GreaterEqual, extent, Expr::Int(least));
     let all = extents.iter().cloned().reduce(|all, extent| Expr::binary(BinaryOp::Mul, all, extent))?;
-    let conditions = Conditions::new().prefers(least(all, count * MIN_TURNS));
+    let turns = match found.elements() {
+        Expr::Int(elements) => Expr::Int(elements * MIN_TURNS),
+        elements => Expr::binary(BinaryOp::Mul, elements, Expr::Int(MIN_TURNS)),
+    };
+    let many = Expr::binary(BinaryOp::GreaterEqual, all, turns);
+    let mut conditions = Conditions::new().prefers(many);
+    if !matches!(found.first, Expr::Int(_)) {
+        let room = Expr::Int(found.extents[0]);
+        conditions = conditions.needs(Expr::binary(BinaryOp::LessEqual, found.first.clone(), room));
+    }
     // What no axis before has enough of, the last one is taken for.
     if dealt + 1 == extents.len() {
         return Some(conditions);
@@ -175,16 +218,17 @@ fn conditions(kernel: &Kernel, found: &Found, dealt: usize, context: &PassContex
     Some(conditions.prefers(least(extents[dealt].clone(), blocks)))
 }
 
-fn apply(kernel: &mut Kernel, launch: Launch, dealt: usize, context: &PassContext) {
-    let Some(found) = find(kernel, launch) else { return };
+fn apply(kernel: &mut Kernel, launch: Launch, (dealt, room): (usize, i64), context: &PassContext) {
+    let Some(found) = find(kernel, launch, room) else { return };
     let span = kernel.insts[found.forall].span;
     spread(kernel, launch, &found, dealt, context);
     let data = kernel.buffers[found.buffer].clone();
     let scalar = data.element.as_scalar().unwrap_or(Scalar::U32);
-    let mut extents = data.extents.clone();
+    let mut whole = found.extents.clone();
     if found.copies.count > 1 {
-        extents.push(Expr::Int(found.copies.count));
+        whole.push(found.copies.count);
     }
+    let extents = whole.iter().map(|extent| Expr::Int(*extent)).collect();
     let own = kernel.buffers.push(BufferData {
         name: format!("{}_of_block", data.name),
         kind: BufferKind::Shared,
@@ -202,12 +246,9 @@ fn apply(kernel: &mut Kernel, launch: Launch, dealt: usize, context: &PassContex
     kernel.blocks[root].insts = insts;
     let mut emit = Emit::new(kernel, root, span);
     let tid = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
-    let elements: i64 = found.extents.iter().product();
-    let mut whole = found.extents.clone();
-    if found.copies.count > 1 {
-        whole.push(found.copies.count);
-    }
-    each(&mut emit, tid, threads, elements * found.copies.count, |emit, place| {
+    let elements = emit.expression(&found.elements());
+    let places = emit.mul_int(elements, found.copies.count);
+    each(&mut emit, tid, threads, places, |emit, place| {
         let identity = emit.identity(found.op, scalar)[0];
         let indices = subscripts(emit, place, &whole);
         emit.store(own, 0, &indices, identity);
@@ -304,9 +345,15 @@ fn add_up(
 }
 
 /// A loop over so many places, shared by the block's threads.
-fn each(emit: &mut Emit<'_>, tid: Value, threads: i64, count: i64, body: impl FnOnce(&mut Emit<'_>, Value)) {
-    let (high, step) = (emit.int(count), emit.int(threads));
-    emit.for_loop("element", (tid, high, step), &[], |emit, index, _| {
+fn each(
+    emit: &mut Emit<'_>,
+    tid: Value,
+    threads: i64,
+    count: Value,
+    body: impl FnOnce(&mut Emit<'_>, Value),
+) {
+    let step = emit.int(threads);
+    emit.for_loop("element", (tid, count, step), &[], |emit, index, _| {
         body(emit, index);
         Vec::new()
     });

@@ -148,9 +148,8 @@ impl Finder<'_> {
         };
         let is_float = kernel.value_type(value).is_float();
         let operand = |finder: &mut Self, at: usize| finder.exact(data.arguments[at], depth);
-        let both = |finder: &mut Self, [left, right]: [usize; 2]| {
-            operand(finder, left).both(operand(finder, right))
-        };
+        let both =
+            |finder: &mut Self, [left, right]: [usize; 2]| operand(finder, left).both(operand(finder, right));
         match (data.opcode, &data.payload) {
             (Opcode::Load | Opcode::LoadIf, Payload::Access { buffer, leaf }) => {
                 Exact::of(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar)

@@ -28,10 +28,8 @@ pub fn move_out(kernel: &mut Kernel, launch: Launch) -> bool {
     for branch in kernel.blocks[body].insts.iter().copied().filter(|inst| is(kernel, *inst, Opcode::If)) {
         for region in &kernel.insts[branch].regions {
             let insts = kernel.blocks[*region].insts.iter().copied();
-            let reduces: Vec<Inst> = insts.filter(|inst| is(kernel, *inst, Opcode::Reduce)).collect();
-            if let [reduce] = reduces[..] {
-                found.push((branch, *region, reduce));
-            }
+            let reduces = insts.filter(|inst| is(kernel, *inst, Opcode::Reduce));
+            found.extend(reduces.map(|reduce| (branch, *region, reduce)));
         }
     }
     let mut changed = false;

@@ -14,6 +14,8 @@
 //! A product that ends a loop's body (the weighted mean of an attention) is left alone in its launch in the same way: what stands
 //! before it gets one.
 //!
+//! An element may be made of several products, which get launches of their own in turn.
+//!
 //! Where no tiles share anything, but there are too few iterations for a machine full of threads (a cache of a few sequences), the
 //! same holds for sums that fill a long array: their elements are threads then. Such an array may be one that each thread has for
 //! itself: it becomes one in memory.
@@ -220,14 +222,20 @@ impl Inner {
             let conditions = sides.iter().fold(Conditions::new(), large);
             return Some(Self { around, own, conditions, is_crossed: true });
         }
-        let [reduce] = loops[..] else { return None };
-        let is_split = product_of(&reduce).is_some_and(|found| {
-            // Rows around, columns inside, or the other way round.
-            let sides = [(Class::M, Class::N), (Class::N, Class::M)];
-            sides.into_iter().any(|(left, right)| {
-                !of(found, &around, left).is_empty() && !of(found, &own, right).is_empty()
+        let is_split = |reduce: &Inst| {
+            product_of(reduce).is_some_and(|found| {
+                // Rows around, columns inside, or the other way round.
+                let sides = [(Class::M, Class::N), (Class::N, Class::M)];
+                sides.into_iter().any(|(left, right)| {
+                    !of(found, &around, left).is_empty() && !of(found, &own, right).is_empty()
+                })
             })
-        });
+        };
+        let is_split = loops.iter().all(is_split);
+        // Several sums of a long array's elements are one thread's all the same.
+        if loops.len() > 1 && !is_split {
+            return None;
+        }
         let conditions = if is_split {
             Conditions::new().prefers_at_least(&rows, LEAST_ROWS).prefers_at_least(&columns, LEAST_ROWS)
         } else {

@@ -237,8 +237,13 @@ fn in_the_way(kernel: &Kernel, places: &[Place], own: &FxHashSet<Buffer>) -> Opt
         if Kind::of(kernel, places[0].inst) == Kind::Own {
             return Some(OWN);
         }
-        let stores = places.iter().any(|place| !kernel.insts[place.inst].opcode.is_load());
-        let several = stores && places.len() > 1 && !at_one_place(&places);
+        let is_store = |place: &&Place| !kernel.insts[place.inst].opcode.is_load();
+        let stores = places.iter().copied().filter(is_store).count();
+        // What is written alone, by one thread for each iteration, is written in the body's order.
+        let is_inside = |place: &&Place| place.index.is_some();
+        let of_one_thread = places.iter().all(|place| is_inside(place) == is_inside(&places[0]));
+        let in_order = stores == places.len() && of_one_thread;
+        let several = stores > 0 && !in_order && !at_one_place(&places);
         several.then_some("an array that is written is accessed at other subscripts, too")
     })
 }
