@@ -161,9 +161,10 @@ fn elsewhere(choices: &mut Choices<'_>) -> String {
 /// What an iteration does with a variable. `other` is the variable itself, but for mistakes.
 fn step(choices: &mut Choices<'_>, ty: &str, name: &str, other: &str, term: &str) -> String {
     let is_float = ty.starts_with('f');
-    match choices.below(if is_float { 7 } else { 12 }) {
+    match choices.below(if is_float { 7 } else { 13 }) {
         0 => format!("{name} = max({other}, {term})"),
         1 => format!("{name} = min({term}, {other})"),
+        2 if is_float => format!("{name} += {term} / 3 as {ty}"),
         2 => format!("{name} += {term}"),
         3 => format!("if x[i, p] > w[i] {{ {name} = max({other}, {term}) }}"),
         4 => format!("if {term} > {other} {{ {name} = {term} }}"),
@@ -173,6 +174,7 @@ fn step(choices: &mut Choices<'_>, ty: &str, name: &str, other: &str, term: &str
         8 => format!("{name} ^= {term}"),
         9 => format!("if x[i, p] > w[i] {{ {name} += 1 as {ty} }} else {{ {name} = {other} - {term} }}"),
         10 => format!("{name} = {term} - {other}"),
+        11 => format!("{name} = max({other} as i32, x[i, p] as i32 * 9) as {ty}"),
         _ => format!("{name} |= {term}"),
     }
 }

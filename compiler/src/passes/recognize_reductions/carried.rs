@@ -267,12 +267,7 @@ impl Walk<'_> {
                     }
                 }
                 (Opcode::Select, [condition, then, otherwise]) => {
-                    let decides = mutant!(
-                        "recognize_reductions: a condition may ask for what is carried",
-                        self.apart(&[*condition]),
-                        Ok(())
-                    );
-                    decides?;
+                    self.apart(&[*condition])?;
                     self.either(data.results[0], [*then, *otherwise])?;
                 }
                 (Opcode::Cast, [_]) => self.cast(*inst)?,
@@ -280,7 +275,8 @@ impl Walk<'_> {
                     self.binary(data.results[0], opcode, [*left, *right])?;
                 }
                 _ => {
-                    self.apart(&data.arguments)?;
+                    let apart = self.apart(&data.arguments);
+                    mutant!("recognize_reductions: a condition may ask for what is carried", apart, Ok(()))?;
                     for region in &data.regions {
                         self.inside(*region)?;
                     }
