@@ -53,7 +53,7 @@ impl fmt::Display for Refused {
             Refused::Looks(name) => write!(f, "an iteration looks at `{name}` of the one before it"),
             Refused::Writes => f.write_str("it writes memory"),
             Refused::Steps => f.write_str("its step is not 1"),
-            Refused::Scheduled => f.write_str("the schedule speaks of it"),
+            Refused::Scheduled => f.write_str("the schedule unrolls it"),
         }
     }
 }
@@ -100,7 +100,7 @@ pub fn carried(kernel: &Kernel, launch: Launch, inst: Inst) -> Result<Vec<Carrie
         );
         kernel.value_type(one.param).is_float() && is_rounded
     };
-    if kernel.schedule.speaks_of(&kernel.axes[data.payload.axes()[0]].name) {
+    if kernel.schedule.unroll(&kernel.axes[data.payload.axes()[0]].name).is_some() {
         return Err(Refused::Scheduled);
     }
     if kernel.int_of(data.arguments[2]) != Some(1) {

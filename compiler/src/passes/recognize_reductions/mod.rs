@@ -29,7 +29,7 @@
 //!
 //! All combinations of the loop are *exact in any order*: those of integers and `bool`, and `min` and `max` of floats, which order
 //! -0 below +0 and keep a NaN. Sums and products of floats in a loop keep their order (`docs/floats.md`). Nothing else in the loop
-//! depends on what it carries; it writes no memory; its step is 1; the schedule does not speak of its axis.
+//! depends on what it carries; it writes no memory; its step is 1; the schedule does not unroll it.
 //!
 //! # Limits
 //!

@@ -53,8 +53,8 @@ pub fn search(kernel: &Kernel, inst: Inst) -> Option<Search> {
     let axis = data.payload.axes()[0];
     let params = &kernel.blocks[body].params[1..];
     let ends = kernel.yields(body);
-    let is_plain =
-        kernel.int_of(data.arguments[2]) == Some(1) && !kernel.schedule.speaks_of(&kernel.axes[axis].name);
+    let is_plain = kernel.int_of(data.arguments[2]) == Some(1)
+        && kernel.schedule.unroll(&kernel.axes[axis].name).is_none();
     let mut shows = false;
     let mut users: Vec<(Inst, Value)> = Vec::new();
     kernel.walk(body, &mut |_, inst| {
