@@ -93,11 +93,7 @@ pub fn carried(kernel: &Kernel, launch: Launch, inst: Inst) -> Result<Vec<Carrie
     }
     // Said last: of all reasons this is the one that something can be done about.
     let in_order = |one: &&Carried| {
-        let is_rounded = mutant!(
-            "recognize_reductions: sums of floats have no order",
-            matches!(one.combiner, Combiner::Add | Combiner::Mul),
-            false
-        );
+        let is_rounded = matches!(one.combiner, Combiner::Add | Combiner::Mul);
         kernel.value_type(one.param).is_float() && is_rounded
     };
     if kernel.schedule.unroll(&kernel.axes[data.payload.axes()[0]].name).is_some() {
