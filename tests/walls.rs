@@ -171,6 +171,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "merge_axes",
             "parallelize",
             "pin_windows",
+            "recognize_reductions",
             "sink_loads",
             "soa",
             "speculate",

@@ -43,6 +43,8 @@ pub(super) enum Gain {
     Local,
     /// Bytes of registers that it spills.
     Spills,
+    /// What the whole kernel costs.
+    Whole,
 }
 
 impl Gain {
@@ -59,12 +61,18 @@ impl Gain {
             Gain::Divisions => less(|place| place.divisions),
             Gain::Local => new.array_bytes < old.array_bytes,
             Gain::Spills => 2 * new.spill_bytes <= old.spill_bytes,
+            Gain::Whole => true,
         }
     }
 
     /// What a mend may leave of what the kernel costs. The cost knows nothing of latency, which more warps hide.
     pub(super) fn worth(self) -> f64 {
-        if let Gain::Occupancy = self { 1.01 } else { 0.97 }
+        match self {
+            Gain::Occupancy => 1.01,
+            // For less nobody gives up an order of floats.
+            Gain::Whole => 0.5,
+            _ => 0.97,
+        }
     }
 
     /// Whether only the assembler can tell.
@@ -79,7 +87,7 @@ impl Gain {
             Gain::Lost if new.lost == 0.0 => ": then they stay together".to_string(),
             Gain::Blocks => format!(": then {} blocks", new.blocks),
             Gain::Occupancy => format!(": then {} warps", new.warps),
-            Gain::Lost => String::new(),
+            Gain::Lost | Gain::Whole => String::new(),
             Gain::Divisions => ": then 32 bits are enough".to_string(),
             Gain::Local if new.array_bytes == 0 => ": then the array is in registers".to_string(),
             Gain::Local => format!(": then {} bytes of arrays are in memory", new.array_bytes),

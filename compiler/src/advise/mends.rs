@@ -19,6 +19,8 @@ pub(crate) enum Proposal {
     Directive(String),
     /// A fact more behind `where`.
     Fact(String),
+    /// Another text in the place of a statement; the advice, as the help line begins.
+    Rewrite { span: Span, text: String, advice: String },
 }
 
 /// A directive of the user's; those that stand in one line of commas go together.

@@ -18,6 +18,7 @@ mod banks;
 mod divergence;
 mod divisions;
 mod finding;
+mod in_order;
 mod local;
 mod mends;
 mod misaligned;
@@ -54,6 +55,7 @@ const WARNINGS: &[(Code, Find)] = &[
     (codes::W0609, occupancy::find),
     (codes::W0610, divisions::find),
     (codes::W0611, vectors::find),
+    (codes::W0612, in_order::find),
 ];
 
 /// Warnings that ask the assembler, where there is one.

@@ -139,6 +139,11 @@ impl<'a> Trials<'a> {
                 },
                 labels: Vec::new(),
             }],
+            Proposal::Rewrite { span, text, advice } => vec![Candidate {
+                edits: vec![Edit::replace(*span, text.clone())],
+                advice: advice.clone(),
+                labels: Vec::new(),
+            }],
             Proposal::Fact(fact) => add_fact(source, &typed.name, fact)
                 .map(|edit| Candidate {
                     edits: vec![edit],

@@ -192,4 +192,5 @@ codes! {
     W0609 "too few warps on a multiprocessor";
     W0610 "indices divided in 64 bits";
     W0611 "neighbours that no vector brings";
+    W0612 "floats that one thread adds up in order";
 }

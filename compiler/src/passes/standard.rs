@@ -26,6 +26,7 @@ use super::peel::Peel;
 use super::per_thread::PerThread;
 use super::pin_windows::PinWindows;
 use super::privatize::Privatize;
+use super::recognize_reductions::RecognizeReductions;
 use super::reduce_atomics::ReduceAtomics;
 use super::reuse::Reuse;
 use super::rfactor::Rfactor;
@@ -53,6 +54,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Fold), false),
         // Before `merge_axes` and `fuse_launches`, to which what has a temporary between is two.
         (Arc::new(Inline), false),
+        // Before all that asks for reductions.
+        (Arc::new(RecognizeReductions), false),
         // Before all that counts parallel loops.
         (Arc::new(Parallelize), false),
         // Before `merge_axes`, which is for what all accesses agree on.

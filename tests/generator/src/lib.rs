@@ -16,6 +16,7 @@ mod choices;
 mod columns;
 mod contractions;
 mod expressions;
+mod folds;
 mod forms;
 mod kernel;
 mod kernel_level;
@@ -127,6 +128,11 @@ pub fn columns() -> impl Strategy<Value = Program> {
 /// Loops in order that are parallel or nearly so, digits of indices, and triangles of products.
 pub fn loops() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| loops::generate(&choices))
+}
+
+/// Loops in order that combine what they carry, or nearly do so; shrinks.
+pub fn folds() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| folds::generate(&choices))
 }
 
 /// Contractions whose axes stand in any order; shrinks.

@@ -142,6 +142,7 @@ fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> O
                 producer,
                 outside,
                 of_another_launch: true,
+                stays: false,
                 stores: users.stores.clone(),
                 inside: parents.block_of[*load].expand()?,
                 reads: reads(kernel, buffer, &users.stores, std::slice::from_ref(load))?,

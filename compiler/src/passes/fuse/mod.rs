@@ -17,9 +17,9 @@
 //! }
 //! ```
 //!
-//! Three steps: a temporary of the kernel goes into the launch that reads it (`temporaries.rs`); what lies where argmin or
-//! argmax found it is the value that it found (`found.rs`); then a loop that fills an array goes into the one loop that
-//! reads it. An array whose size is known at launch only would lie in global memory,
+//! Four steps: a temporary of the kernel goes into the launch that reads it (`temporaries.rs`); what lies where argmin or
+//! argmax found it is the value that it found (`found.rs`); then elements that other iterations than their own read are
+//! computed again (`elsewhere.rs`), and a loop that fills an array goes into the one loop that reads it. An array whose size is known at launch only would lie in global memory,
 //! one for each thread; a small one takes registers for all of its elements. Halide calls it inlining.
 //!
 //! # Preconditions
@@ -29,6 +29,7 @@
 //! elements are made of is not written in between. The schedule says nothing about the array, nor about an axis of the
 //! loop that has another name where it is read.
 
+mod elsewhere;
 mod found;
 mod inline;
 mod plan;
@@ -49,6 +50,7 @@ pub use inline::Inline;
 use plan::{
     Plan, Read, accessed, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together,
 };
+use std::collections::BTreeMap;
 use unchanged::is_unchanged;
 
 pub struct Fuse;
@@ -81,9 +83,22 @@ impl Pass for Fuse {
         }
         let owners = owners(kernel);
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            while let Some(plan) = find(kernel, launch, &owners) {
+            let mut refused = BTreeMap::new();
+            loop {
+                for plan in read_elsewhere(kernel, launch, &owners, &mut refused) {
+                    apply(kernel, launch, &plan);
+                    changed = true;
+                }
+                let Some(plan) = find(kernel, launch, &owners) else { break };
                 apply(kernel, launch, &plan);
                 changed = true;
+            }
+            let name = kernel.launches[launch].name.clone();
+            for (array, why) in refused {
+                let text = format!(
+                    "`{array}` is read at other places than an iteration's own, and stays an array: {why}"
+                );
+                kernel.schedule.remark(&name, text);
             }
         }
         changed.into()
@@ -132,6 +147,37 @@ struct Accesses {
 
 /// The first array of a launch that can be computed where it is read.
 fn find(kernel: &Kernel, launch: Launch, owners: &SecondaryMap<Buffer, Owner>) -> Option<Plan> {
+    let (parents, all) = accesses(kernel, launch, owners)?;
+    all.into_iter().find_map(|(buffer, accesses)| plan(kernel, &parents, buffer, &accesses))
+}
+
+/// What the first array of a launch is read for elsewhere; why others stay.
+fn read_elsewhere(
+    kernel: &Kernel,
+    launch: Launch,
+    owners: &SecondaryMap<Buffer, Owner>,
+    refused: &mut BTreeMap<String, &'static str>,
+) -> Vec<Plan> {
+    let Some((parents, all)) = accesses(kernel, launch, owners) else { return Vec::new() };
+    refused.clear();
+    for (buffer, accesses) in all {
+        match elsewhere::plans(kernel, &parents, buffer, &accesses) {
+            Ok(plans) if plans.is_empty() => {}
+            Ok(plans) => return plans,
+            Err(why) => {
+                refused.insert(kernel.buffers[buffer].name.clone(), why);
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// What accesses each array that a launch alone has.
+fn accesses(
+    kernel: &Kernel,
+    launch: Launch,
+    owners: &SecondaryMap<Buffer, Owner>,
+) -> Option<(Parents, Vec<(Buffer, Accesses)>)> {
     let own = |buffer: Buffer| is_local(kernel, buffer) && owners[buffer] == Owner::One(launch);
     if !kernel.buffers.keys().any(own) {
         return None;
@@ -149,8 +195,9 @@ fn find(kernel: &Kernel, launch: Launch, owners: &SecondaryMap<Buffer, Owner>) -
         }
     });
     let parents = kernel.parents_in(root);
-    let mut arrays = kernel.buffers.keys().filter(|buffer| own(*buffer));
-    arrays.find_map(|buffer| plan(kernel, &parents, buffer, &accesses[buffer]))
+    let arrays = kernel.buffers.keys().filter(|buffer| own(*buffer));
+    let all = arrays.map(|buffer| (buffer, std::mem::take(&mut accesses[buffer]))).collect();
+    Some((parents, all))
 }
 
 fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses) -> Option<Plan> {
@@ -180,6 +227,7 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
         producer,
         outside,
         of_another_launch: false,
+        stays: false,
         stores: stores.clone(),
         inside,
         reads,
@@ -188,7 +236,9 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
 }
 
 fn apply(kernel: &mut Kernel, launch: Launch, plan: &Plan) {
-    kernel.blocks[plan.outside].insts.retain(|inst| *inst != plan.producer);
+    if !plan.stays {
+        kernel.blocks[plan.outside].insts.retain(|inst| *inst != plan.producer);
+    }
     let is_read = |inst: &Inst| plan.reads.iter().any(|read| read.load == *inst);
     let insts = std::mem::take(&mut kernel.blocks[plan.inside].insts);
     let at = insts.iter().position(is_read).unwrap_or(insts.len());
@@ -220,6 +270,9 @@ fn apply(kernel: &mut Kernel, launch: Launch, plan: &Plan) {
     }
     kernel.blocks[plan.inside].insts.extend(insts[at..].iter().filter(|inst| !is_read(inst)));
     let name = kernel.launches[launch].name.clone();
-    let text = format!("each element of `{array}` is computed where it is read, and lies nowhere");
+    let text = match plan.stays {
+        true => format!("an element of `{array}` is computed again where another iteration reads it"),
+        false => format!("each element of `{array}` is computed where it is read, and lies nowhere"),
+    };
     kernel.schedule.remark(&name, text);
 }

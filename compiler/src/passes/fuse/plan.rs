@@ -16,6 +16,8 @@ pub struct Plan {
     /// The block of the loop.
     pub outside: Block,
     pub of_another_launch: bool,
+    /// Whether something else reads the array.
+    pub stays: bool,
     pub stores: Vec<Inst>,
     /// The block of all that is read.
     pub inside: Block,

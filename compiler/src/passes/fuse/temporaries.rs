@@ -108,6 +108,7 @@ fn plan(
         producer,
         outside,
         of_another_launch: true,
+        stays: false,
         stores: users.stores.clone(),
         inside,
         reads,

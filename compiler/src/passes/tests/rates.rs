@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 /// Of how many kernels of the quick set a pass changes at least.
 const FLOORS: &[(&str, usize)] = &[
     ("fold", 200),
+    ("recognize_reductions", 60),
     ("parallelize", 20),
     ("delinearize", 30),
     ("merge_axes", 20),
