@@ -11,6 +11,7 @@
 //! which each is called: it writes the language as its documentation says it is.
 
 mod accesses;
+mod branches;
 mod builtins;
 mod choices;
 mod columns;
@@ -127,6 +128,11 @@ pub fn columns() -> impl Strategy<Value = Program> {
 /// Loops in order that are parallel or nearly so, digits of indices, and triangles of products.
 pub fn loops() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| loops::generate(&choices))
+}
+
+/// Branches whose sides do nearly the same, and products that they store; shrinks.
+pub fn branches() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| branches::generate(&choices))
 }
 
 /// Contractions whose axes stand in any order; shrinks.

@@ -139,6 +139,7 @@ impl Set {
             "strides",
             "loops",
             "contractions",
+            "branches",
         ];
         let samples: Vec<Sample> = sources.into_iter().flat_map(samples_of).collect();
         let known = |sample: Sample| {
