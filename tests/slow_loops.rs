@@ -7,7 +7,7 @@
 
 use krn_compiler::analysis::model::sizes_made_for;
 use krn_compiler::source::SourceFile;
-use krn_compiler::{CompileOptions, SymbolValues, Variants, compile};
+use krn_compiler::{CompileOptions, SymbolValues, Variants, compile, explain_schedules};
 use krn_runtime::profile::{gpu_for, slow_loops};
 use std::path::{Path, PathBuf};
 
@@ -38,10 +38,18 @@ fn files() -> Vec<String> {
     files
 }
 
-/// The lines of a file's kernels, and the names of all of them.
-fn of_file(file: &str) -> (Vec<String>, Vec<String>) {
-    let text = std::fs::read_to_string(root().join(file)).expect("a file of kernels");
-    let source = SourceFile::new(file, text);
+/// A file's kernels.
+struct OfFile {
+    file: String,
+    /// The lines of those that are told.
+    lines: Vec<String>,
+    /// Of all of them.
+    names: Vec<String>,
+}
+
+fn of_file(file: String) -> OfFile {
+    let text = std::fs::read_to_string(root().join(&file)).expect("a file of kernels");
+    let source = SourceFile::new(file.as_str(), text);
     let usual = Variants::For(SymbolValues::new());
     let options = CompileOptions { ir: true, variants: usual, ..CompileOptions::for_target(TARGET) };
     let compilation = compile(&source, &options).unwrap_or_else(|error| panic!("{file}: {error}"));
@@ -56,14 +64,13 @@ fn of_file(file: &str) -> (Vec<String>, Vec<String>) {
             lines.push(format!("{file}:{} | {} | {}", kernel.name, slow.text(&source), slow.reason));
         }
     }
-    (lines, names)
+    OfFile { file, lines, names }
 }
 
 #[test]
 fn what_falls_through_is_told_and_nothing_else() {
-    let found: Vec<(String, (Vec<String>, Vec<String>))> =
-        files().into_iter().map(|file| (file.clone(), of_file(&file))).collect();
-    for (file, (lines, names)) in found.iter().filter(|(file, _)| file.starts_with(OWN)) {
+    let found: Vec<OfFile> = files().into_iter().map(of_file).collect();
+    for OfFile { file, lines, names } in found.iter().filter(|known| known.file.starts_with(OWN)) {
         for name in names {
             let is_told = lines.iter().any(|line| line.starts_with(&format!("{file}:{name} | ")));
             assert!(
@@ -73,7 +80,7 @@ fn what_falls_through_is_told_and_nothing_else() {
             assert_eq!(is_told, name.starts_with("alone_"), "{file}:{name}: {lines:?}");
         }
     }
-    let lines: Vec<String> = found.into_iter().flat_map(|(_, (lines, _))| lines).collect();
+    let lines: Vec<String> = found.into_iter().flat_map(|known| known.lines).collect();
     let text = format!("{HEAD}{}\n", lines.join("\n"));
     if std::env::var_os("KRN_ACCEPT_SLOW_LOOPS").is_some() {
         std::fs::write(root().join(TABLE), text).expect("the table can be written");
@@ -81,6 +88,26 @@ fn what_falls_through_is_told_and_nothing_else() {
     }
     let table = std::fs::read_to_string(root().join(TABLE)).expect("the table");
     is_as_in_the_table(&table, &text);
+}
+
+#[test]
+fn narrow_factors_that_are_computed_in_a_wide_type_say_where_to_round() {
+    let told = |factor: &str| {
+        let text = format!(
+            "kernel scaled(a: bf16[m, k], b: bf16[k, n], s: f32[k]) -> y: f32[m, n] {{ y[i, j] = sum(p: {factor} * b[p, j]) }}\n"
+        );
+        let options = CompileOptions::for_target("sm_90");
+        let compilation =
+            compile(&SourceFile::new("k.krn", text), &options).unwrap_or_else(|error| panic!("{error}"));
+        explain_schedules(&compilation).remove(0).text
+    };
+    let wide = told("(a[i, p] * s[p])");
+    let said = "the factor made of `a` and `s` is computed in f32; write `(…) as bf16` around it";
+    assert!(wide.contains(said), "{wide}");
+    for narrow in ["((a[i, p] * s[p]) as bf16)", "a[i, p]"] {
+        let text = told(narrow);
+        assert!(!text.contains("without matrix instructions"), "{text}");
+    }
 }
 
 /// Tells the lines that are other than the table's.
