@@ -22,6 +22,7 @@ mod reduce;
 mod report;
 mod report_browser;
 mod report_support;
+mod slow_loops;
 mod spellings;
 mod tool_support;
 mod verdicts;

@@ -167,6 +167,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "fuse_launches",
             "hoist_checks",
             "hoist_reductions",
+            "join_branches",
             "matricize",
             "merge_axes",
             "parallelize",

@@ -3,10 +3,13 @@
 use crate::arguments::ExplainOptions;
 use crate::exit::{Failure, INPUT, Result, USAGE};
 use crate::{files, messages, request};
+use krn_compiler::analysis::model::sizes_made_for;
 use krn_compiler::diagnostic::codes::ALL;
 use krn_compiler::diagnostic::explain;
 use krn_compiler::diagnostic::suggest::nearest;
+use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, Variants, explain_forms, explain_schedules, explain_sizes};
+use krn_runtime::profile::{gpu_for, slow_loops};
 use std::path::Path;
 
 pub fn run(options: &ExplainOptions) -> Result<()> {
@@ -49,7 +52,8 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
     }
     let head = |kernel: &str| {
         let code = made_for(&compilation, kernel) + &forms(&compilation, kernel);
-        code + &facts(&compilation, kernel, compile.unchecked)
+        code + &slow(&compilation, &source, kernel, &compile.target)
+            + &facts(&compilation, kernel, compile.unchecked)
     };
     let texts: Vec<String> = explained.into_iter().map(|known| head(&known.kernel) + &known.text).collect();
     files::print(&texts.join("\n"))
@@ -64,6 +68,16 @@ pub fn made_for(compilation: &Compilation, kernel: &str) -> String {
 pub fn forms(compilation: &Compilation, kernel: &str) -> String {
     let forms = explain_forms(compilation, kernel).unwrap_or_default();
     forms.iter().map(|(launches, form)| format!("// {}: {form}\n", launches.join(", "))).collect()
+}
+
+/// A comment for each launch whose threads walk a long loop by themselves, far longer than what it moves takes: where the
+/// loop is, and why it is so.
+pub fn slow(compilation: &Compilation, source: &SourceFile, kernel: &str, target: &str) -> String {
+    let module = compilation.ir().unwrap_or_default();
+    let Some(kernel) = module.kernels.iter().find(|known| known.name == kernel) else { return String::new() };
+    let Some(sizes) = sizes_made_for(kernel) else { return String::new() };
+    let found = slow_loops(source, kernel, &sizes, gpu_for(target));
+    found.iter().map(|slow| format!("// {}\n", slow.told(source))).collect()
 }
 
 /// A comment for each fact that the device checks: what that costs.

@@ -118,14 +118,14 @@ fn look(kernel: &Kernel, inst: Inst, found: &mut Found) {
 
 /// Whether a loop's step is made from the number of blocks: it takes what is left over when all blocks have had their turn, which
 /// is nothing but for the largest sizes.
-fn steps_over_grid(kernel: &Kernel, step: Value, depth: usize) -> bool {
+pub(super) fn steps_over_grid(kernel: &Kernel, step: Value, depth: usize) -> bool {
     let Some(data) = kernel.definition_data(step) else { return false };
     data.opcode == Opcode::GridSize
         || depth > 0 && data.arguments.iter().any(|value| steps_over_grid(kernel, *value, depth - 1))
 }
 
 /// Whether a loop goes over a few elements of the thread's own.
-fn is_short(kernel: &Kernel, inst: Inst) -> bool {
+pub(super) fn is_short(kernel: &Kernel, inst: Inst) -> bool {
     let rounds = |(low, high): (Value, Value)| Some(kernel.int_of(high)? - kernel.int_of(low)?);
     kernel.loop_bounds(inst).into_iter().all(|bounds| rounds(bounds).is_some_and(|rounds| rounds <= 16))
 }

@@ -2,6 +2,7 @@
 //!
 //! - `polynomial.rs`, `affine.rs`: index values as polynomials of loop indices and symbols; strides of accesses.
 //! - `accesses.rs`: the memory accesses of a region and how often they run.
+//! - `alone.rs`: loops that a thread does by itself.
 //! - `ask.rs`: what passes may know of the sizes that a kernel is compiled for.
 //! - `banked.rs`: what a warp's access to shared memory costs, as an H200 counts it.
 //! - `banks.rs`: what a warp's access to shared memory costs.
@@ -23,6 +24,7 @@
 
 mod accesses;
 mod affine;
+mod alone;
 mod ask;
 pub mod banked;
 mod banks;
@@ -50,6 +52,7 @@ mod writes;
 pub use crate::algebra::Interval;
 pub use accesses::{MemoryAccess, UNKNOWN_TRIPS, accesses, trip_count};
 pub use affine::{Affine, Stride};
+pub use alone::{Alone, own_loops};
 pub use ask::{Answer, Conditions, ask, bucket, exact, holds};
 pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};

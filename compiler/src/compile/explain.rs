@@ -171,7 +171,7 @@ fn no_choice(kernel: &Kernel) -> Vec<String> {
             && launch.grid.as_ref().is_none_or(|grid| grid.iter().all(|size| *size == Expr::Int(1)))
     };
     if kernel.launches.values().all(alone) {
-        return vec![String::from("one thread does all of it: there is nothing to choose")];
+        return vec![String::from("one thread does all of it: no directive is about that")];
     }
     let said = kernel.launches.values().map(|launch| {
         let grid = launch.grid.iter().flatten().all(|size| *size == Expr::Int(1));

@@ -96,6 +96,8 @@ pub struct Remark {
     pub launch: String,
     /// One line for a person.
     pub text: String,
+    /// Whether it tells why a launch has not got a better form.
+    pub refused: bool,
 }
 
 impl Schedule {
@@ -271,7 +273,18 @@ impl Schedule {
 
     /// Records what no directive says.
     pub fn remark(&mut self, launch: &str, text: String) {
-        self.remarks.push(Remark { launch: launch.to_string(), text });
+        self.remarks.push(Remark { launch: launch.to_string(), text, refused: false });
+    }
+
+    /// Says why a launch has not got a better form.
+    pub fn remark_against(&mut self, launch: &str, text: String) {
+        self.remarks.push(Remark { launch: launch.to_string(), text, refused: true });
+    }
+
+    /// Why a launch has not got a better form: what was said last.
+    pub fn refusal(&self, launch: &str) -> Option<&str> {
+        let mut refusals = self.remarks.iter().filter(|remark| remark.refused && remark.launch == launch);
+        refusals.next_back().map(|remark| remark.text.as_str())
     }
 
     /// Records how an axis is spread in a launch.
@@ -310,7 +323,7 @@ impl Schedule {
         self.spreads.extend(copies);
         let remarks = self.remarks.iter().filter(|remark| remark.launch == from);
         let copies: Vec<Remark> =
-            remarks.map(|remark| Remark { launch: to.to_string(), text: remark.text.clone() }).collect();
+            remarks.map(|remark| Remark { launch: to.to_string(), ..remark.clone() }).collect();
         self.remarks.extend(copies);
     }
 }

@@ -41,7 +41,7 @@ impl Specialization {
     }
 
     /// The values, for the text form.
-    pub(super) fn values(&self) -> &[Option<Value>] {
+    pub(crate) fn values(&self) -> &[Option<Value>] {
         &self.values
     }
 

@@ -12,6 +12,7 @@ use super::fuse_multiply_add::FuseMultiplyAdd;
 use super::guards::Guards;
 use super::hoist_checks::HoistChecks;
 use super::hoist_reductions::HoistReductions;
+use super::join_branches::JoinBranches;
 use super::licm::Licm;
 use super::lower_tiles::LowerTiles;
 use super::map::Map;
@@ -52,6 +53,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(HoistChecks), false),
         // So early that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
+        // Before all that looks for loops that are a launch by themselves, and at what a loop stores.
+        (Arc::new(JoinBranches), false),
         // Before `merge_axes` and `fuse_launches`, to which what has a temporary between is two.
         (Arc::new(Inline), false),
         // Before all that asks for reductions.

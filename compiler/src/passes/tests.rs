@@ -81,7 +81,7 @@ proptest! {
     #[test]
     fn each_pass_keeps_the_meaning_of_random_kernels(tape in proptest::collection::vec(any::<u8>(), 0..400)) {
         let kernel = generate(&tape);
-        for name in ["hoist_checks", "fold", "inline", "merge_axes", "fuse_launches", "fuse", "collapse", "hoist_reductions", "sink_loads", "reduce_atomics", "soa", "map", "licm", "cse", "dce"] {
+        for name in ["hoist_checks", "fold", "join_branches", "inline", "merge_axes", "fuse_launches", "fuse", "collapse", "hoist_reductions", "sink_loads", "reduce_atomics", "soa", "map", "licm", "cse", "dce"] {
             let pipeline = Pipeline::of_names(&[name], &target()).map_err(|error| TestCaseError::fail(error.to_string()))?;
             assert_keeps_meaning(&kernel, &pipeline)?;
         }

@@ -4,6 +4,7 @@
 //! Memory counters are those of the hardware (`docs/counters.md`). The rest is arithmetic on a table of GPUs
 //! ([`gpu`]): a bound, not a forecast.
 
+pub mod alone;
 pub mod cost;
 pub mod gpu;
 pub mod occupancy;
@@ -14,6 +15,7 @@ use crate::emulator::{Counts, Kind};
 use std::collections::BTreeMap;
 
 pub use crate::launch::counted::{CountedLaunch, TracedLaunch};
+pub use alone::{Slow, slow_loops};
 pub use cost::{Change, Cost, CostError, Costs, CountedBy, RowCounts, Verdict, costs, costs_checked};
 pub use gpu::{GPUS, Gpu};
 pub use occupancy::{Limiter, Needs, Occupancy, limits};

@@ -28,7 +28,7 @@ const REQUEST: f64 = 150.0;
 const WAVEFRONT: f64 = 8.0;
 const BARRIER: f64 = 30.0;
 /// Seconds from the end of a launch to the start of the next one.
-const LAUNCH: f64 = 1e-6;
+pub(super) const LAUNCH: f64 = 1e-6;
 /// The share of the faster pipes that does not overlap with the slowest one.
 const BESIDE: f64 = 0.25;
 
@@ -107,6 +107,21 @@ impl Work {
             wavefronts: total.wavefronts as f64,
             barriers: launch.counts.total(|kind| kind == Kind::Barrier).warps as f64,
         }
+    }
+
+    /// Seconds that DRAM takes at least.
+    pub fn moving(&self, gpu: &Gpu) -> f64 {
+        self.bytes / (gpu.bandwidth * 1e9)
+    }
+
+    /// Seconds that the instructions take at least, on all multiprocessors.
+    pub fn issuing(&self, gpu: &Gpu) -> f64 {
+        self.instructions / INSTRUCTIONS_A_CYCLE / f64::from(gpu.multiprocessors) / (gpu.clock * 1e9)
+    }
+
+    /// Seconds that L2 takes at least, to and from all multiprocessors.
+    pub fn passing(&self, gpu: &Gpu) -> f64 {
+        self.sectors / SECTORS_A_CYCLE / f64::from(gpu.multiprocessors) / (gpu.clock * 1e9)
     }
 
     /// Seconds, on a GPU.

@@ -11,6 +11,7 @@
 //! which each is called: it writes the language as its documentation says it is.
 
 mod accesses;
+mod branches;
 mod builtins;
 mod choices;
 mod columns;
@@ -133,6 +134,11 @@ pub fn loops() -> impl Strategy<Value = Program> {
 /// Loops in order that combine what they carry, or nearly do so; shrinks.
 pub fn folds() -> impl Strategy<Value = Program> {
     proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| folds::generate(&choices))
+}
+
+/// Branches whose sides do nearly the same, and products that they store; shrinks.
+pub fn branches() -> impl Strategy<Value = Program> {
+    proptest::collection::vec(any::<u32>(), 0..40).prop_map(|choices| branches::generate(&choices))
 }
 
 /// Contractions whose axes stand in any order; shrinks.

@@ -18,7 +18,9 @@ mod walk;
 
 pub use lanes::LANES;
 pub use plan::model;
-pub use sizes::{model_sizes_at, representative_sizes, representative_sizes_where, spell_sizes};
+pub use sizes::{
+    model_sizes_at, representative_sizes, representative_sizes_where, sizes_made_for, spell_sizes,
+};
 
 use crate::ir::entities::{Buffer, Inst, Launch};
 

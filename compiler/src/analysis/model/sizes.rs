@@ -27,6 +27,19 @@ pub fn representative_sizes(kernel: &Kernel) -> Option<Vec<Value>> {
     representative_sizes_where(kernel, &[])
 }
 
+/// The sizes that a kernel's code is made for; others where nobody has said any.
+pub fn sizes_made_for(kernel: &Kernel) -> Option<Vec<Value>> {
+    let known = kernel.specialization.values().iter().enumerate();
+    let known = known.filter_map(|(at, value)| match value {
+        Some(Value::Int(value)) => {
+            let value = i64::try_from(*value).ok()?;
+            Some(Expr::binary(BinaryOp::Equal, Expr::Symbol(at), Expr::Int(value)))
+        }
+        _ => None,
+    });
+    representative_sizes_where(kernel, &known.collect::<Vec<Expr>>())
+}
+
 /// The same where conditions hold as well.
 pub fn representative_sizes_where(kernel: &Kernel, conditions: &[Expr]) -> Option<Vec<Value>> {
     sizes_from(kernel, &[], conditions, &FIRST, FIRST_OF_MANY)

@@ -81,6 +81,11 @@ pub fn walks_rows(kernel: &Kernel, forall: Inst, inner: Inst) -> bool {
     matches!(lies(kernel, forall, inner), Lies { across: false, along: true })
 }
 
+/// Whether some of what a loop accesses lies along its own indices, and some along those of the loop around it.
+pub fn turns(kernel: &Kernel, forall: Inst, inner: Inst) -> bool {
+    matches!(lies(kernel, forall, inner), Lies { across: true, along: true })
+}
+
 /// How memory lies that a loop accesses.
 struct Lies {
     /// Along an index of the loop around it, which reads other rows with its own ones.

@@ -1,4 +1,5 @@
-//! An iteration with loops behind one another is cut into launches, where there are too few iterations to fill the machine.
+//! An iteration with loops behind one another is cut into launches, where there are too few iterations to fill the machine, or
+//! where the last loop accesses memory along its own axis and along those around it: alone it is a tile program.
 //!
 //! ```text
 //! forall axis0 "c" (v0) {                                                        before
@@ -26,12 +27,12 @@
 //! has for itself are not used on both sides of the cut. Truth values that an iteration leaves become numbers.
 
 use super::super::collapse;
-use super::columns::{fills, walks_rows};
+use super::columns::{fills, turns, walks_rows};
 use super::distribute::{own_arrays, rows_last};
 use super::launch::{Along, Part, launch_of, load};
 use super::nest::{is_loop, only_forall};
 use super::terms::{needs_of, slice};
-use crate::analysis::written_by;
+use crate::analysis::{Answer, Conditions, SECTOR_BYTES, ask, written_by};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
@@ -56,9 +57,17 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         Opcode::Reduce => insts[..at].iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Forall),
         _ => false,
     };
-    if !ends || !is_underfull(kernel, launch, forall, &insts, target) {
+    if !ends {
         return false;
     }
+    let others: Vec<Inst> = insts[..at].iter().copied().filter(|inst| is_loop(kernel, *inst)).collect();
+    let why = if is_underfull(kernel, launch, forall, &insts, target) {
+        Why::Few
+    } else if is_turned(kernel, launch, forall, &others, last) {
+        Why::Turned
+    } else {
+        return false;
+    };
     let (before, behind) = (insts[..at].to_vec(), insts[at + 1..].to_vec());
     let is_straight = before.iter().chain(&behind).all(|inst| kernel.insts[*inst].regions.is_empty());
     if is_straight && collapse::nested(kernel, launch) {
@@ -75,8 +84,14 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let names = names.join(", ");
     let name = kernel.launches[launch].name.clone();
     if let Some(reason) = refused(kernel, forall, &first, &second) {
-        let said = format!("the loop over `{names}` stays in the one around it, of few iterations: {reason}");
-        kernel.schedule.remark(&name, said);
+        let of = match why {
+            Why::Few => "of few iterations",
+            Why::Turned => "though its accesses run along both",
+        };
+        kernel.schedule.remark_against(
+            &name,
+            format!("the loop over `{names}` stays in the one around it, {of}: {reason}"),
+        );
         return false;
     }
     let own = own_arrays(kernel, launch, body);
@@ -89,10 +104,34 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     if kernel.insts[last].opcode == Opcode::Forall {
         collapse::whole(kernel, launch);
     }
-    let said =
-        format!("there are few iterations around `{names}`: what stands before it has a launch of its own");
-    kernel.schedule.remark(&name, said);
+    let because = match why {
+        Why::Few => format!("there are few iterations around `{names}`"),
+        Why::Turned => format!("accesses run along `{names}` and along what is around it"),
+    };
+    kernel.schedule.remark(&name, format!("{because}: what stands before it has a launch of its own"));
     true
+}
+
+/// Why iterations are cut.
+#[derive(Clone, Copy)]
+enum Why {
+    /// There are too few of them to fill the machine.
+    Few,
+    /// The accesses of the last loop run along different axes: alone it is a tile program.
+    Turned,
+}
+
+/// Whether the accesses of the last loop run along its own axis and along those around it, and a sector has no more elements
+/// than it has iterations: neighbours along one of the two lie far apart for the other. Rows that other loops walk stay with
+/// their team, which holds them: to read them again costs as much.
+fn is_turned(kernel: &mut Kernel, launch: Launch, forall: Inst, others: &[Inst], last: Inst) -> bool {
+    let are_columns = !others.is_empty() && others.iter().all(|inst| !walks_rows(kernel, forall, *inst));
+    if kernel.insts[last].opcode != Opcode::Forall || !are_columns || !turns(kernel, forall, last) {
+        return false;
+    }
+    let Some(extent) = kernel.symbolic_iterations(last) else { return false };
+    let conditions = Conditions::new().prefers_at_least(&extent, SECTOR_BYTES as i64);
+    ask(kernel, launch, &conditions) == Answer::Yes
 }
 
 fn is_yield(kernel: &Kernel, inst: Inst) -> bool {

@@ -81,6 +81,8 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         || last(kernel, launch, (forall, body), threads);
     if is_split {
         rows_last(kernel, launch, own, kernel.blocks[body].params.len());
+        // What is left may be one loop, of which the iterations around are axes then: the second product of a row.
+        collapse::nested(kernel, launch);
     }
     is_split || are_shared
 }

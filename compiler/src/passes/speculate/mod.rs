@@ -133,7 +133,7 @@ fn is_neighbour(kernel: &Kernel, load: Inst, around: &[Index], written: &EntityS
     kernel.insts[load].arguments.last().copied() == innermost && is_inside(kernel, load, around, written)
 }
 
-/// Does what stands in both branches in front of them, and selects between the results.
+/// Does what stands in both branches in front of them, and selects between the results. Stores stay where they are.
 fn flatten(kernel: &mut Kernel, block: Block, inst: Inst) {
     let Some(at) = kernel.blocks[block].insts.iter().position(|other| *other == inst) else { return };
     let after = kernel.blocks[block].insts.split_off(at + 1);
@@ -143,9 +143,16 @@ fn flatten(kernel: &mut Kernel, block: Block, inst: Inst) {
     for region in &data.regions {
         yields.push(kernel.yields(*region).to_vec());
         let insts = std::mem::take(&mut kernel.blocks[*region].insts);
-        let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
-        let insts: Vec<Inst> = insts.into_iter().filter(|inst| !is_yield(inst)).collect();
+        let stays = |inst: &Inst| matches!(kernel.insts[*inst].opcode, Opcode::Store | Opcode::Yield);
+        let (kept, insts): (Vec<Inst>, Vec<Inst>) = insts.into_iter().partition(stays);
         kernel.blocks[block].insts.extend(insts);
+        kernel.blocks[*region].insts = kept;
+    }
+    if data.results.is_empty() {
+        let stored = mutant!("speculate: what is stored under a condition is lost", Some(inst), None);
+        kernel.blocks[block].insts.extend(stored);
+        kernel.blocks[block].insts.extend(after);
+        return;
     }
     let mut emit = Emit::new(kernel, block, data.span);
     for ((result, then), otherwise) in data.results.iter().zip(&yields[0]).zip(&yields[1]) {

@@ -8,6 +8,15 @@
 //! v9: f32 = select v5, v8, …
 //! ```
 //!
+//! So are products that a branch stores, where the condition depends on the iteration:
+//!
+//! ```text
+//! if v5 { v8: f32 = reduce [add] …; store buf2[v0, v1], v8 }        before
+//! v8: f32 = reduce [add] …; if v5 { store buf2[v0, v1], v8 }        after
+//! ```
+//!
+//! Where all iterations have one condition, they skip the product together: that is worth more than tiles at times.
+//!
 //! A reduction in a branch is one thread's or one row's; of a condition of indices (a triangle), `stage` leaves whole tiles out, but
 //! matrix instructions take products that stand by themselves.
 
@@ -15,7 +24,7 @@ use super::inside::{Index, is_inside};
 use crate::analysis::contraction::{Class, Contraction, contractions};
 use crate::analysis::{Answer, Conditions, ask, reads_memory};
 use crate::data::Scalar;
-use crate::ir::entities::{Buffer, Inst, Launch};
+use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
@@ -34,7 +43,8 @@ pub fn holds_product(
 ) -> bool {
     let data = &kernel.insts[inst];
     let is_number = |value| kernel.value_type(value) != Scalar::Bool;
-    if data.results.is_empty() || !data.results.iter().copied().all(is_number) {
+    let stores = data.results.is_empty();
+    if !data.results.iter().copied().all(is_number) {
         return false;
     }
     let insts: Vec<Inst> =
@@ -45,13 +55,17 @@ pub fn holds_product(
     let within: Vec<Index> = around.iter().copied().chain(Index::of(kernel, reduce)).collect();
     let terms = &kernel.blocks[kernel.insts[reduce].regions[0]].insts;
     let may_be_done = |inst: &Inst| may_be_done(kernel, *inst, &within, written);
-    if !insts.iter().filter(|inst| **inst != reduce).chain(terms).all(may_be_done) {
+    let is_kept = |inst: &Inst| stores && kernel.insts[*inst].opcode == Opcode::Store;
+    if !insts.iter().filter(|inst| **inst != reduce && !is_kept(inst)).chain(terms).all(may_be_done) {
         return false;
     }
     let is_product = |one: &Contraction| one.reduce == reduce && one.has_reuse() && !one.leaves_out();
     let Some(product) = contractions(kernel, launch).into_iter().find(is_product) else { return false };
     let condition = kernel.insts[inst].arguments[0];
-    if !reads_memory(kernel, &[condition]) && !is_narrow(kernel, reduce) {
+    if !reads_memory(kernel, &[condition]) && (stores || !is_narrow(kernel, reduce)) {
+        return false;
+    }
+    if stores && (is_narrow(kernel, reduce) || !depends_on(kernel, condition, around)) {
         return false;
     }
     let extent = |indices: &[Index], class: Option<Class>| {
@@ -68,6 +82,14 @@ pub fn holds_product(
         conditions = conditions.prefers_at_least(&extent, least);
     }
     ask(kernel, launch, &conditions) == Answer::Yes
+}
+
+/// Whether a value is made of the index of a loop around; what has regions is not looked into.
+fn depends_on(kernel: &Kernel, value: Value, around: &[Index]) -> bool {
+    around.iter().any(|index| index.value == value)
+        || kernel
+            .definition_data(value)
+            .is_some_and(|data| data.arguments.iter().any(|argument| depends_on(kernel, *argument, around)))
 }
 
 /// Whether an instruction may be done whatever the indices are: it is pure, or loads what is there.

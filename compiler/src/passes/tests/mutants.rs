@@ -140,6 +140,7 @@ impl Set {
             "loops",
             "contractions",
             "folds",
+            "branches",
         ];
         let samples: Vec<Sample> = sources.into_iter().flat_map(samples_of).collect();
         let known = |sample: Sample| {

@@ -14,8 +14,8 @@ use crate::manifest::SymbolKind;
 use crate::passes::{Matricize, Pipeline, PipelineError, PipelineOptions, SplitResidues, TargetFacts};
 use crate::source::SourceFile;
 use krn_generator::{
-    Program, columns, contractions, folds, forms, idioms, locals, loops, patterns, permutations, programs,
-    spaces, strides, time_steps,
+    Program, branches, columns, contractions, folds, forms, idioms, locals, loops, patterns, permutations,
+    programs, spaces, strides, time_steps,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -23,7 +23,7 @@ use proptest::test_runner::TestRunner;
 use std::collections::BTreeSet;
 
 /// Where kernels come from, and how many of each.
-pub const SOURCES: [(&str, usize); 14] = [
+pub const SOURCES: [(&str, usize); 15] = [
     ("forms", 400),
     ("spaces", 120),
     ("locals", 80),
@@ -38,6 +38,7 @@ pub const SOURCES: [(&str, usize); 14] = [
     ("loops", 240),
     ("contractions", 80),
     ("folds", 240),
+    ("branches", 160),
 ];
 
 /// A kernel before all passes.
@@ -95,6 +96,7 @@ pub fn programs_of(source: &str) -> Vec<Program> {
         "loops" => sampled(loops(), count),
         "contractions" => sampled(contractions(), count),
         "folds" => sampled(folds(), count),
+        "branches" => sampled(branches(), count),
         _ => unreachable!("`{source}` has no programs"),
     }
 }

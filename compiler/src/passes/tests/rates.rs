@@ -24,6 +24,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("hoist_reductions", 15),
     ("sink_loads", 20),
     ("speculate", 3),
+    ("join_branches", 60),
     ("reduce_atomics", 15),
     ("rfactor", 15),
     ("soa", 60),

@@ -9,6 +9,7 @@ use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
 use rustc_hash::FxHashSet;
+use std::borrow::Cow;
 
 /// An axis of the loop, whose bounds the host can compute.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub struct Found {
 /// Why a launch whose accesses run along different axes is no tile program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// An array whose elements neighbouring threads find far apart; of a product those of its factors.
     pub array: String,
 }
@@ -53,7 +54,7 @@ pub struct Refused {
 impl Refused {
     /// Of an array that is found later.
     pub fn because(reason: &'static str) -> Self {
-        Self { reason, array: String::new() }
+        Self { reason: reason.into(), array: String::new() }
     }
 }
 
@@ -268,7 +269,7 @@ impl Found {
             };
             if subscripts(at) != subscripts(same[0]) {
                 let reason = "an array that is written is accessed at other subscripts, too";
-                return Err(Refused { reason, array: String::new() });
+                return Err(Refused::because(reason));
             }
         }
         Ok(())

@@ -107,7 +107,7 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
-            remark(kernel, launch, &refused.array, refused.reason);
+            remark(kernel, launch, &refused.array, &refused.reason);
             return false;
         }
     };
@@ -168,7 +168,7 @@ fn is_narrow(found: &Found) -> bool {
 fn remark(kernel: &mut Kernel, launch: Launch, array: &str, reason: &str) {
     let name = kernel.launches[launch].name.clone();
     let text = format!("neighbouring threads access elements of `{array}` that lie far apart: {reason}");
-    kernel.schedule.remark(&name, text);
+    kernel.schedule.remark_against(&name, text);
 }
 
 /// Whether layouts of tiles cost less than lanes along one axis of the loop, which is what there is without tiles.

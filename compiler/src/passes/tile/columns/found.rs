@@ -93,7 +93,7 @@ impl Columns {
         let Some(lanes) = lanes(kernel, &found, &own) else { return Ok(None) };
         let (same, reused) = same(kernel, &places, &own);
         let Some(array) = reused else { return Ok(None) };
-        let named = |reason| Refused { reason, array: array.clone() };
+        let named = |reason: &'static str| Refused { reason: reason.into(), array: array.clone() };
         if let Some(reason) = against.or_else(|| in_the_way(kernel, &places, &own)) {
             return Err(named(reason));
         }

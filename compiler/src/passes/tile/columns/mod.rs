@@ -58,7 +58,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         Err(refused) => {
             let name = kernel.launches[launch].name.clone();
             let text = format!("`{}` is read again in each loop: {}", refused.array, refused.reason);
-            kernel.schedule.remark(&name, text);
+            kernel.schedule.remark_against(&name, text);
             return false;
         }
     };

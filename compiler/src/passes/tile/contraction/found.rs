@@ -76,9 +76,10 @@ impl Found {
         let all = contractions(kernel, launch);
         let Some((one, mut scalars)) = all.iter().find_map(|one| Some((one, scalars_of(kernel, one)?)))
         else {
-            return Ok(None);
+            return all.iter().find_map(|one| in_a_wide_type(kernel, one)).map_or(Ok(None), Err);
         };
-        let refuse = |reason| Err(Refused { reason, array: arrays(kernel, one) });
+        let refuse =
+            |reason: &'static str| Err(Refused { reason: reason.into(), array: arrays(kernel, one) });
         let Some((forall, axes)) = only_loop(kernel, launch) else {
             return refuse("its loop does not stand alone, or the host cannot compute its bounds");
         };
@@ -198,11 +199,59 @@ fn step(affine: &mut Affine<'_>, inst: Inst, index: Value) -> Option<i64> {
     affine.step(inst, index).flatten().as_ref().and_then(Polynomial::as_wrapped)
 }
 
-/// The types in which a matrix instruction takes both factors of a contraction, exactly.
-fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
+/// Whether a contraction is one that matrix instructions compute, if its factors are of their types.
+fn is_of_matrices(one: &Contraction) -> bool {
     let only =
         [Class::OfLeft, Class::OfRight, Class::Times].into_iter().all(|class| one.of(class).next().is_none());
-    if !one.has_reuse() || !only || one.products().is_empty() {
+    one.has_reuse() && only && !one.products().is_empty()
+}
+
+/// Why a product of narrow elements is one of wide factors: what is computed with them before is held by no narrow type. Only
+/// who wrote it knows whether it may be rounded.
+fn in_a_wide_type(kernel: &Kernel, one: &Contraction) -> Option<Refused> {
+    let [product] = one.products() else { return None };
+    if !is_of_matrices(one) || one.of(Class::K).next().is_none() {
+        return None;
+    }
+    let sides = [&product.left, &product.right];
+    [Scalar::BF16, Scalar::F16].into_iter().find_map(|scalar| {
+        let takes = atom([scalar; 2]).is_some_and(|atom| atom.sum() == kernel.value_type(one.result));
+        let holds: Vec<bool> = sides.iter().map(|side| side.exact.has(scalar)).collect();
+        let wide: Vec<&&Side> = sides.iter().filter(|side| !side.exact.has(scalar)).collect();
+        let loaded: Vec<Vec<(String, Scalar)>> = wide.iter().map(|side| loads_of(kernel, side)).collect();
+        let is_narrow = |loads: &Vec<(String, Scalar)>| loads.iter().any(|(_, of)| *of == scalar);
+        if !takes || holds == [true; 2] || !loaded.iter().all(is_narrow) {
+            return None;
+        }
+        let mut names: Vec<String> = loaded.first()?.iter().map(|(name, _)| format!("`{name}`")).collect();
+        names.dedup();
+        let (names, ty, narrow) = (names.join(" and "), kernel.value_type(one.result).name(), scalar.name());
+        let reason = format!(
+            "the factor made of {names} is computed in {ty}; write `(…) as {narrow}` around it where it may be rounded"
+        );
+        Some(Refused { reason: reason.into(), array: arrays(kernel, one) })
+    })
+}
+
+/// The arrays that a side is loaded from, with the types of the elements, in the order of the code.
+fn loads_of(kernel: &Kernel, side: &Side) -> Vec<(String, Scalar)> {
+    let mut found = Vec::new();
+    for value in &side.values {
+        crate::analysis::code(kernel, *value, &mut |inst, _| {
+            if kernel.insts[inst].opcode.is_load()
+                && let Payload::Access { buffer, leaf } = kernel.insts[inst].payload
+            {
+                let data = &kernel.buffers[buffer];
+                found.push((data.name.clone(), data.element.leaves[leaf as usize].scalar));
+            }
+        });
+    }
+    found
+}
+
+/// The types in which a matrix instruction takes both factors of a contraction, exactly.
+fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
+    if !is_of_matrices(one) {
         return None;
     }
     let takes = |[left, right]: &[Scalar; 2]| {

@@ -60,7 +60,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
                     "the product of {} is computed without matrix instructions: {}",
                     refused.array, refused.reason
                 );
-                kernel.schedule.remark(&name, text);
+                kernel.schedule.remark_against(&name, text);
             }
             return false;
         }
