@@ -17,8 +17,9 @@
 //! has, so that an element is made no more often for a place than it was. An element is made of few operations and loads, whose
 //! memory nobody writes in between. The array is no short one by literals: that lies in registers whichever place is read.
 
-use super::Accesses;
-use super::plan::{Plan, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together};
+use super::plan::{
+    Accesses, Plan, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together,
+};
 use super::unchanged::is_unchanged;
 use crate::ir::Parents;
 use crate::ir::clone::ValueMap;

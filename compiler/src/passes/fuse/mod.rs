@@ -48,7 +48,8 @@ use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 pub use inline::Inline;
 use plan::{
-    Plan, Read, accessed, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together,
+    Accesses, Plan, Read, accessed, fills, indices, is_unscheduled, loaded_in, loops_around, reads,
+    stand_together,
 };
 use std::collections::BTreeMap;
 use unchanged::is_unchanged;
@@ -135,14 +136,6 @@ fn owners(kernel: &Kernel) -> SecondaryMap<Buffer, Owner> {
 
 fn is_local(kernel: &Kernel, buffer: Buffer) -> bool {
     matches!(kernel.buffers[buffer].kind, BufferKind::Scratch | BufferKind::Private)
-}
-
-/// What accesses a local array.
-#[derive(Clone, Default)]
-struct Accesses {
-    stores: Vec<Inst>,
-    loads: Vec<Inst>,
-    others: bool,
 }
 
 /// The first array of a launch that can be computed where it is read.

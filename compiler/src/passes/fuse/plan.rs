@@ -9,6 +9,14 @@ use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntitySet;
 
+/// What accesses a local array.
+#[derive(Clone, Default)]
+pub struct Accesses {
+    pub stores: Vec<Inst>,
+    pub loads: Vec<Inst>,
+    pub others: bool,
+}
+
 /// A loop that fills an array, and where that is read.
 pub struct Plan {
     pub buffer: Buffer,
