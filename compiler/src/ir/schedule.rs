@@ -38,6 +38,8 @@ pub struct Schedule {
     /// Axes over which a reduction is parallel in a launch that `rfactor` made: no `order` can name them together with
     /// those of loops.
     pub factored: Vec<String>,
+    /// Axes of reductions that are loops in order in the source: of these a directive can say no more than how to unroll them.
+    pub in_order: Vec<String>,
 }
 
 /// Directives that count where a condition on sizes and parameters holds.
@@ -268,6 +270,9 @@ impl Schedule {
 
     fn record(&mut self, mut choice: Choice) {
         choice.reproducible &= !self.unsaid.contains(&choice.launch);
+        let is_unrolled = matches!(choice.directive, Directive::Unroll { .. });
+        let subject = choice.directive.subject().filter(|_| !is_unrolled);
+        choice.reproducible &= !subject.is_some_and(|name| self.in_order.iter().any(|known| known == name));
         self.choices.record(choice);
     }
 

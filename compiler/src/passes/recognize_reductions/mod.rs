@@ -33,7 +33,8 @@
 //!
 //! # Limits
 //!
-//! Of a loop with one value that is no contribution, all of them stay. A loop that `break` may end is a `while`, and stays one.
+//! A directive says of such a loop how to unroll it, and then it stays one; what is chosen for the reduction is told, and cannot be
+//! said. Of a loop with one value that is no contribution, all of them stay. A loop that `break` may end is a `while`, and stays one.
 
 mod carried;
 mod search;
@@ -88,6 +89,7 @@ fn recognize(kernel: &mut Kernel, launch: Launch, block: Block, inst: Inst) -> b
     {
         let text = format!("loop `{loop_name}` is a reduction: it looks for the best of its elements");
         kernel.schedule.remark(&name, text);
+        kernel.schedule.in_order.push(loop_name);
         search.write(kernel, block, inst);
         return true;
     }
@@ -99,6 +101,7 @@ fn recognize(kernel: &mut Kernel, launch: Launch, block: Block, inst: Inst) -> b
     };
     kernel.schedule.remark(&name, text);
     let Ok(carried) = found else { return false };
+    kernel.schedule.in_order.push(loop_name);
     reduce(kernel, block, inst, &carried);
     true
 }
