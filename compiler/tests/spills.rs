@@ -14,6 +14,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("a_place_decides_row_256_masked_general", PAIRS),
     ("alibi_weights_product_matrices_general", THROUGH),
     ("batched_matrices_general", THROUGH),
+    ("bert_embedding_row_128_masked_general", HALVES),
     ("bf16_extremes_row_128_masked_general", PAIRS),
     ("bf16_extremes_row_256_half", PAIRS),
     ("channels_last_matrices", GATHERED),
@@ -28,9 +29,14 @@ const EXEMPT: &[(&str, &str)] = &[
     ("i32_extremes_row_256_masked_general", PAIRS),
     ("i8_extremes_row_128_masked_general", PAIRS),
     ("infinite_matrices_general", THROUGH),
+    ("latent_decode_product_hoisted_matrices_general", THROUGH),
     ("linear_residual_layer_norm_2_row_256_half", HALVES),
+    ("lora_backward_1_matrices_general", THROUGH),
+    ("lora_backward_2_matrices_general", THROUGH),
+    ("lora_backward_5_matrices_general", THROUGH),
     ("moments_decide_row_256_masked_general", PAIRS),
     ("mri_q_pieces", ANGLES),
+    ("norm_qkv_rotary_3_matrices_general", THROUGH),
     ("places_row_256", PAIRS),
     ("places_row_256_masked_general", PAIRS),
     ("ties_row_256", PAIRS),
@@ -38,6 +44,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("top_two_row_256_masked_general", PAIRS),
     ("u32_extremes_row_256_masked_general", PAIRS),
     ("u8_extremes_row_128_masked_general", PAIRS),
+    ("wavenet_layer_2_matrices_general", THROUGH),
 ];
 
 /// An index of 64 bits stands beside each value, and the order in which the assembler combines them is not counted.
