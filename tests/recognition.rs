@@ -10,10 +10,11 @@
 //! writes the table anew. A tenth of the rows that the model counts runs on the emulator as well, which must count the same;
 //! all of them with `KRN_TEST_ALL=1`.
 
+use crate::tool_support::kernel_files;
 use krn_compiler::CompileOptions;
 use krn_compiler::source::SourceFile;
 use krn_runtime::profile::{Cost, Costs, CountedBy, costs_checked};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,25 +24,9 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// As the command above names them.
-fn files() -> Vec<String> {
-    let mut files = Vec::new();
-    for folder in ["tests/recognition", "examples"] {
-        for entry in std::fs::read_dir(root().join(folder)).expect("a folder of kernels") {
-            let path: PathBuf = entry.expect("an entry").path();
-            if path.extension().is_some_and(|extension| extension == "krn") {
-                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-                files.push(format!("{folder}/{name}"));
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
 /// What the kernels cost now, and where model and emulator differ.
 fn counted() -> (Costs, Vec<String>) {
-    let files = files();
+    let files = kernel_files(&["tests/recognition", "examples"]);
     let (next, found) = (AtomicUsize::new(0), Mutex::new((Vec::new(), Vec::new())));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {

@@ -5,11 +5,12 @@
 //! The kernels of `tests/slow_loops/` are called `alone_…` where they have to be told, and `shared_…` where they must not.
 //! After a change that is meant `KRN_ACCEPT_SLOW_LOOPS=1 cargo test --test all slow_loops` writes the table anew.
 
+use crate::tool_support::kernel_files;
 use krn_compiler::analysis::model::sizes_made_for;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileOptions, SymbolValues, Variants, compile, explain_schedules};
 use krn_runtime::profile::{gpu_for, slow_loops};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const TABLE: &str = "tests/slow_loops.table";
 const OWN: &str = "tests/slow_loops";
@@ -20,22 +21,6 @@ const TARGET: &str = "sm_90";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The files of kernels, as the table names them.
-fn files() -> Vec<String> {
-    let mut files = Vec::new();
-    for folder in [OWN, "tests/recognition", "examples"] {
-        for entry in std::fs::read_dir(root().join(folder)).expect("a folder of kernels") {
-            let path: PathBuf = entry.expect("an entry").path();
-            if path.extension().is_some_and(|extension| extension == "krn") {
-                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-                files.push(format!("{folder}/{name}"));
-            }
-        }
-    }
-    files.sort();
-    files
 }
 
 /// A file's kernels.
@@ -69,7 +54,8 @@ fn of_file(file: String) -> OfFile {
 
 #[test]
 fn what_falls_through_is_told_and_nothing_else() {
-    let found: Vec<OfFile> = files().into_iter().map(of_file).collect();
+    let found: Vec<OfFile> =
+        kernel_files(&[OWN, "tests/recognition", "examples"]).into_iter().map(of_file).collect();
     for OfFile { file, lines, names } in found.iter().filter(|known| known.file.starts_with(OWN)) {
         for name in names {
             let is_told = lines.iter().any(|line| line.starts_with(&format!("{file}:{name} | ")));

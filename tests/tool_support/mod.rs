@@ -1,5 +1,6 @@
 //! Runs the tool as a user does, in the repository.
 
+use std::path::Path;
 use std::process::Command;
 
 /// A command that finds no ptxas: what it prints does not depend on the toolkit of the machine.
@@ -8,6 +9,23 @@ pub fn command(arguments: &[&str]) -> Command {
     command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
     command.env("KRN_PTXAS", "").env("KRN_NVDISASM", "");
     command
+}
+
+/// The files of kernels in folders of the repository, by their paths in it.
+pub fn kernel_files(folders: &[&str]) -> Vec<String> {
+    let mut files = Vec::new();
+    for folder in folders {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        for entry in std::fs::read_dir(path).expect("a folder of kernels") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|extension| extension == "krn") {
+                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+                files.push(format!("{folder}/{name}"));
+            }
+        }
+    }
+    files.sort();
+    files
 }
 
 /// Standard output and error of a command that ends with this exit code, and without a panic.

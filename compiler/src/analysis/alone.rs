@@ -1,7 +1,7 @@
 //! Loops that a thread does by itself: nobody shares their turns, nor what they read.
 
 use super::form::{is_short, steps_over_grid};
-use super::reads_memory;
+use super::{code, reads_memory};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
@@ -45,13 +45,7 @@ pub fn own_loops(kernel: &Kernel, launch: Launch) -> Vec<Alone> {
 /// Whether an instruction is a loop of one thread over more than a few elements, those of loops inside counted.
 fn is_own_loop(kernel: &Kernel, inst: Inst) -> bool {
     let is_long = || kernel.insts[inst].opcode == Opcode::While || !is_short(kernel, inst);
-    is_loop(kernel, inst)
-        && (is_long()
-            || kernel.insts[inst].regions.iter().any(|region| {
-                let mut loops = false;
-                kernel.walk(*region, &mut |_, inside| loops |= is_loop(kernel, inside));
-                loops
-            }))
+    is_loop(kernel, inst) && (is_long() || any_inside(kernel, inst, |inside| is_loop(kernel, inside)))
 }
 
 /// Whether an instruction is a loop that is not over what is left when all blocks have had their turn.
@@ -66,16 +60,20 @@ fn is_loop(kernel: &Kernel, inst: Inst) -> bool {
 
 /// Whether code inside accesses memory that all threads see.
 fn accesses_memory(kernel: &Kernel, inst: Inst) -> bool {
+    any_inside(kernel, inst, |inside| match kernel.insts[inside].payload {
+        Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => {
+            let kind = &kernel.buffers[buffer].kind;
+            !matches!(kind, BufferKind::Shared | BufferKind::Private | BufferKind::Constant(_))
+        }
+        _ => false,
+    })
+}
+
+/// Whether something holds of an instruction inside of another one.
+fn any_inside(kernel: &Kernel, inst: Inst, mut holds: impl FnMut(Inst) -> bool) -> bool {
     let mut found = false;
     for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inside| {
-            if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } =
-                kernel.insts[inside].payload
-            {
-                let kind = &kernel.buffers[buffer].kind;
-                found |= !matches!(kind, BufferKind::Shared | BufferKind::Private | BufferKind::Constant(_));
-            }
-        });
+        kernel.walk(*region, &mut |_, inside| found = found || holds(inside));
     }
     found
 }
@@ -88,31 +86,22 @@ fn is_decided(kernel: &Kernel, inst: Inst) -> bool {
 
 /// Whether a loop stands in a branch, inside of another loop, about which memory decides.
 fn holds_decided(kernel: &Kernel, inst: Inst) -> bool {
-    let mut found = false;
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inside| {
-            found |= is_decided(kernel, inside)
-                && kernel.insts[inside].regions.iter().any(|region| {
-                    let mut loops = false;
-                    kernel.walk(*region, &mut |_, inner| loops |= is_own_loop(kernel, inner));
-                    loops
-                });
-        });
-    }
-    found
+    any_inside(kernel, inst, |inside| {
+        is_decided(kernel, inside) && any_inside(kernel, inside, |inner| is_own_loop(kernel, inner))
+    })
 }
 
 /// Whether the bounds of a loop are made of the thread's number, or of what it loads.
 fn is_uneven(kernel: &Kernel, inst: Inst) -> bool {
     let bounds = kernel.loop_bounds(inst);
-    bounds.iter().any(|(low, high)| of_thread(kernel, *low, 24) || of_thread(kernel, *high, 24))
+    bounds.iter().any(|(low, high)| of_thread(kernel, *low) || of_thread(kernel, *high))
 }
 
-fn of_thread(kernel: &Kernel, value: Value, depth: u32) -> bool {
-    let (Some(data), Some(depth)) = (kernel.definition_data(value), depth.checked_sub(1)) else {
-        return false;
-    };
-    data.opcode == Opcode::ThreadIndex
-        || data.opcode.is_load()
-        || data.arguments.iter().any(|value| of_thread(kernel, *value, depth))
+fn of_thread(kernel: &Kernel, value: Value) -> bool {
+    let mut found = false;
+    code(kernel, value, &mut |inst, _| {
+        let opcode = kernel.insts[inst].opcode;
+        found |= opcode == Opcode::ThreadIndex || opcode.is_load();
+    });
+    found
 }

@@ -56,7 +56,7 @@ pub use alone::{Alone, own_loops};
 pub use ask::{Answer, Conditions, ask, bucket, exact, holds};
 pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};
-pub use code::{code, reads_memory};
+pub use code::{code, is_equal_code, reads_memory};
 pub use difference::difference;
 pub use endless::Endless;
 pub use float_bounds::{FloatBounds, least_normal};

@@ -36,7 +36,7 @@
 //! with a reduction in front of its loop is a row, and stays one.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::written_buffers;
+use crate::analysis::{is_equal_code, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
@@ -90,30 +90,20 @@ fn within(kernel: &mut Kernel, block: Block, written: &EntitySet<Buffer>) -> boo
     changed
 }
 
-/// Whether two values are the same, or made by equal pure code.
-fn are_equal(kernel: &Kernel, left: Value, right: Value) -> bool {
-    if left == right {
-        return true;
-    }
-    let (Some(one), Some(other)) = (kernel.definition_data(left), kernel.definition_data(right)) else {
-        return false;
-    };
-    one.opcode == other.opcode
-        && one.payload == other.payload
-        && one.opcode.info().effect == Effect::Pure
-        && one.regions.is_empty()
-        && one.results.len() == 1
-        && one.arguments.len() == other.arguments.len()
-        && one.arguments.iter().zip(&other.arguments).all(|(one, other)| are_equal(kernel, *one, *other))
-}
-
 /// Whether a value is there outside of a branch, or can be made there by pure code.
 fn is_movable(kernel: &Kernel, value: Value, inside: &[Inst]) -> bool {
-    let Some(inst) = kernel.defining_inst(value).filter(|inst| inside.contains(inst)) else { return true };
-    let data = &kernel.insts[inst];
-    data.opcode.info().effect == Effect::Pure
-        && data.regions.is_empty()
-        && data.arguments.iter().all(|argument| is_movable(kernel, *argument, inside))
+    let mut seen = EntitySet::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        let defining = kernel.defining_inst(value).filter(|inst| inside.contains(inst));
+        let Some(inst) = defining.filter(|inst| seen.insert(*inst)) else { continue };
+        let data = &kernel.insts[inst];
+        if data.opcode.info().effect != Effect::Pure || !data.regions.is_empty() {
+            return false;
+        }
+        open.extend(&data.arguments);
+    }
+    true
 }
 
 /// The value at the end of a block that is no part of the branch.
@@ -138,9 +128,9 @@ fn inside(kernel: &Kernel, branch: Inst) -> Vec<Inst> {
 fn join_stores(kernel: &mut Kernel, block: Block, branch: Inst) -> bool {
     let [then, otherwise] = kernel.insts[branch].regions[..] else { return false };
     let inside = inside(kernel, branch);
+    let others = last_stores(kernel, otherwise);
     let found = last_stores(kernel, then).into_iter().find_map(|one| {
-        let others = last_stores(kernel, otherwise);
-        Some((one, others.into_iter().find(|other| are_alike(kernel, one, *other, &inside))?))
+        Some((one, others.iter().copied().find(|other| are_alike(kernel, one, *other, &inside))?))
     });
     let Some((one, other)) = found else { return false };
     let [data, beside] = [one, other].map(|store| kernel.insts[store].clone());
@@ -224,7 +214,7 @@ fn are_alike(kernel: &Kernel, one: Inst, other: Inst, inside: &[Inst]) -> bool {
         is_movable(kernel, *place, inside)
             && mutant!(
                 "join_branches: stores to two elements are one",
-                are_equal(kernel, *place, *other),
+                is_equal_code(kernel, *place, *other, &[Effect::Pure]),
                 true
             )
     };
@@ -276,7 +266,8 @@ fn sink(kernel: &mut Kernel, block: Block, branch: Inst, written: &EntitySet<Buf
     let same = |other: Inst| {
         let others = kernel.loop_bounds(other);
         let are_equal = |left, right| {
-            mutant!("join_branches: loops of two ranges are one", are_equal(kernel, left, right), true)
+            let are_equal = is_equal_code(kernel, left, right, &[Effect::Pure]);
+            mutant!("join_branches: loops of two ranges are one", are_equal, true)
         };
         bounds.len() == others.len()
             && bounds

@@ -19,7 +19,13 @@ impl Exact {
 
     /// The types that hold all values of a type.
     pub fn of(scalar: Scalar) -> Self {
-        Self::where_each(|other| is_within(scalar, other))
+        match format(scalar) {
+            Some(own) => Self::where_each(|other| format(other).is_some_and(|other| is_within(own, other))),
+            None => {
+                let (low, high) = int_range(scalar);
+                Self::of_range(Interval::new(low, high))
+            }
+        }
     }
 
     fn where_each(holds: impl Fn(Scalar) -> bool) -> Self {
@@ -76,27 +82,15 @@ fn format(scalar: Scalar) -> Option<(u32, i32, i32)> {
     }
 }
 
-/// Whether all values of a type are values of another one.
-fn is_within(scalar: Scalar, other: Scalar) -> bool {
-    match (format(scalar), format(other)) {
-        (Some((bits, low, high)), Some((other_bits, other_low, other_high))) => {
-            bits <= other_bits
-                && high <= other_high
-                // Subnormal numbers, too.
-                && low - bits as i32 >= other_low - other_bits as i32
-        }
-        (Some(_), None) => false,
-        (None, Some((bits, _, high))) => {
-            let (low, top) = int_range(scalar);
-            let most = 1i128 << bits;
-            -low <= most && top <= most && (128 - top.leading_zeros()) as i32 <= high + 1
-        }
-        (None, None) => {
-            let (low, high) = int_range(scalar);
-            let (other_low, other_high) = int_range(other);
-            other_low <= low && high <= other_high
-        }
-    }
+/// Whether all values of a format are values of another one.
+fn is_within(
+    (bits, low, high): (u32, i32, i32),
+    (other_bits, other_low, other_high): (u32, i32, i32),
+) -> bool {
+    bits <= other_bits
+        && high <= other_high
+        // Subnormal numbers, too.
+        && low - bits as i32 >= other_low - other_bits as i32
 }
 
 fn int_range(scalar: Scalar) -> (i128, i128) {

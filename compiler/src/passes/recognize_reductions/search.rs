@@ -20,6 +20,7 @@
 //!
 //! A loop that keeps the last one of equals (`>=`) stays, but for the best integer alone.
 
+use crate::analysis::is_equal_code;
 use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -137,7 +138,8 @@ pub fn search(kernel: &Kernel, inst: Inst) -> Option<Search> {
         || !once
         || !users.iter().all(|(inst, _)| is_chosen(inst))
         || kept.iter().any(|value| params.contains(value))
-        || !same(kernel, kept[best], key)
+        // The loop writes nothing.
+        || !is_equal_code(kernel, kept[best], key, &[Effect::Pure, Effect::Read])
     {
         return None;
     }
@@ -153,23 +155,6 @@ fn turned(opcode: Opcode) -> Option<Opcode> {
         Opcode::Ge => Opcode::Le,
         _ => return None,
     })
-}
-
-/// Whether two values of a loop that writes nothing are equal for sure.
-fn same(kernel: &Kernel, left: Value, right: Value) -> bool {
-    if left == right {
-        return true;
-    }
-    let (Some(one), Some(other)) = (kernel.definition_data(left), kernel.definition_data(right)) else {
-        return false;
-    };
-    one.opcode == other.opcode
-        && one.payload == other.payload
-        && one.regions.is_empty()
-        && one.results.len() == 1
-        && matches!(one.opcode.info().effect, Effect::Pure | Effect::Read)
-        && one.arguments.len() == other.arguments.len()
-        && one.arguments.iter().zip(&other.arguments).all(|(left, right)| same(kernel, *left, *right))
 }
 
 impl Search {

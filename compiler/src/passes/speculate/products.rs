@@ -22,9 +22,9 @@
 
 use super::inside::{Index, is_inside};
 use crate::analysis::contraction::{Class, Contraction, contractions};
-use crate::analysis::{Answer, Conditions, ask, reads_memory};
+use crate::analysis::{Affine, Answer, Conditions, ask, reads_memory};
 use crate::data::Scalar;
-use crate::ir::entities::{Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
@@ -65,7 +65,9 @@ pub fn holds_product(
     if !reads_memory(kernel, &[condition]) && (stores || !is_narrow(kernel, reduce)) {
         return false;
     }
-    if stores && (is_narrow(kernel, reduce) || !depends_on(kernel, condition, around)) {
+    let mut affine = Affine::new(kernel);
+    let mut depends = || around.iter().any(|index| affine.depends(condition, index.value));
+    if stores && (is_narrow(kernel, reduce) || !depends()) {
         return false;
     }
     let extent = |indices: &[Index], class: Option<Class>| {
@@ -82,14 +84,6 @@ pub fn holds_product(
         conditions = conditions.prefers_at_least(&extent, least);
     }
     ask(kernel, launch, &conditions) == Answer::Yes
-}
-
-/// Whether a value is made of the index of a loop around; what has regions is not looked into.
-fn depends_on(kernel: &Kernel, value: Value, around: &[Index]) -> bool {
-    around.iter().any(|index| index.value == value)
-        || kernel
-            .definition_data(value)
-            .is_some_and(|data| data.arguments.iter().any(|argument| depends_on(kernel, *argument, around)))
 }
 
 /// Whether an instruction may be done whatever the indices are: it is pure, or loads what is there.

@@ -206,6 +206,8 @@ struct Pointer {
     strides: Vec<Value>,
     /// Which of them there are, where that is the same for all steps.
     inside: Option<Value>,
+    /// Whether the steps change where they are.
+    guard_moves: bool,
 }
 
 impl Program<'_> {
@@ -307,8 +309,8 @@ impl Program<'_> {
         let inside = self.write_needed(emit, side, &mut part);
         let address = self.address(emit, side, &part);
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
-        let inside = inside.filter(|_| !self.guard_moves(emit.kernel, side));
-        Some(Pointer { address, strides, inside })
+        let guard_moves = self.guard_moves(emit.kernel, side);
+        Some(Pointer { address, strides, inside, guard_moves })
     }
 
     /// The address of what a copied factor is loaded from.
@@ -331,8 +333,7 @@ impl Program<'_> {
             let offset = emit.mul(mapped(&part.map, axis.index), *stride);
             address = emit.add(address, offset);
         }
-        let moves = self.guard_moves(emit.kernel, side);
-        (address, if moves { self.write_needed(emit, side, part) } else { pointer.inside })
+        (address, if pointer.guard_moves { self.write_needed(emit, side, part) } else { pointer.inside })
     }
 
     /// Begins to copy a chunk.
