@@ -14,6 +14,10 @@ use std::ops::ControlFlow;
 /// Bytes of a row that a lane of a `load_matrix` names.
 const MATRIX_ROW: u64 = 16;
 
+/// How many nodes a host expression has at most for each instruction of its kernel. A sum of sums that are used twice has
+/// 2^n; what was written out has a few for each instruction.
+const SYMBOLIC_NODES: usize = 8;
+
 /// Where every instruction and every block stands. A snapshot: edits make it stale.
 #[derive(Clone, Debug, Default)]
 pub struct Parents {
@@ -360,8 +364,15 @@ impl Kernel {
     /// The i64 value as an expression that the host can compute before a launch: constants and symbols under
     /// sums, products, quotients, remainders, minima and maxima. `None` for anything else. Integer symbols
     /// narrower than 64 bits may come through casts to i64; arithmetic counts only in i64, because the host's
-    /// integers do not wrap.
+    /// integers do not wrap. `None` too where values that are used again and again would make the expression
+    /// [`SYMBOLIC_NODES`] times as long as the kernel.
     pub fn symbolic(&self, value: Value) -> Option<Expr> {
+        self.symbolic_within(value, &mut (SYMBOLIC_NODES * self.insts.len()))
+    }
+
+    /// The same with at most so many nodes, less those that it has.
+    fn symbolic_within(&self, value: Value, room: &mut usize) -> Option<Expr> {
+        *room = room.checked_sub(1)?;
         let data = self.definition_data(value)?;
         if data.opcode == Opcode::Cast && data.payload == Payload::Cast(Scalar::I64) {
             return self.symbolic_leaf(data.arguments[0]);
@@ -372,7 +383,7 @@ impl Kernel {
         let op = match data.opcode {
             Opcode::Const | Opcode::Symbol => return self.symbolic_leaf(value),
             Opcode::Neg => {
-                return Some(Expr::Unary(UnaryOp::Negate, self.symbolic(data.arguments[0])?.into()));
+                return Some(Expr::Unary(UnaryOp::Negate, self.symbolic_within(data.arguments[0], room)?.into()));
             }
             Opcode::Add => BinaryOp::Add,
             Opcode::Sub => BinaryOp::Sub,
@@ -383,7 +394,10 @@ impl Kernel {
             Opcode::Max => BinaryOp::Max,
             // What `fold` makes of quotients and remainders.
             Opcode::Shr | Opcode::And => {
-                let dividend = self.symbolic(data.arguments[0])?;
+                let before = *room;
+                let dividend = self.symbolic_within(data.arguments[0], room)?;
+                // A rounded quotient holds its dividend twice.
+                *room = room.checked_sub(before - *room)?;
                 let literal = i64::try_from(self.int_of(data.arguments[1])?).ok()?;
                 let divisor = match data.opcode {
                     Opcode::Shr => 1i64.checked_shl((literal & 63) as u32)?,
@@ -394,8 +408,8 @@ impl Kernel {
             }
             _ => return None,
         };
-        let (left, right) = (self.symbolic(data.arguments[0])?, self.symbolic(data.arguments[1])?);
-        Some(Expr::binary(op, left, right))
+        let left = self.symbolic_within(data.arguments[0], room)?;
+        Some(Expr::binary(op, left, self.symbolic_within(data.arguments[1], room)?))
     }
 
     /// The quotient, or the remainder, that a shift or a mask gives: rounded towards less, where the host's division rounds
