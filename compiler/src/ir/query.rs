@@ -383,7 +383,10 @@ impl Kernel {
         let op = match data.opcode {
             Opcode::Const | Opcode::Symbol => return self.symbolic_leaf(value),
             Opcode::Neg => {
-                return Some(Expr::Unary(UnaryOp::Negate, self.symbolic_within(data.arguments[0], room)?.into()));
+                return Some(Expr::Unary(
+                    UnaryOp::Negate,
+                    self.symbolic_within(data.arguments[0], room)?.into(),
+                ));
             }
             Opcode::Add => BinaryOp::Add,
             Opcode::Sub => BinaryOp::Sub,

@@ -277,6 +277,6 @@ impl<'a> Access<'a> {
 }
 
 /// Powers of two from the largest that is not above a number down to 2.
-fn powers(most: u64) -> impl Iterator<Item = u64> {
+pub(super) fn powers(most: u64) -> impl Iterator<Item = u64> {
     (1..=most.checked_ilog2().unwrap_or(0)).rev().map(|power| 1 << power)
 }

@@ -65,6 +65,7 @@
 //! | `memory`, `stride`, `normal` | layouts of memory: offsets, pads, swizzles; the one form of each function |
 //! | `text`, `error` | the text and its reader; what can be wrong |
 //! | `compose`, `access` | from hardware to offsets; vectors, sectors, wavefronts |
+//! | `linear` | the last two where offsets are xors of bits, quickly |
 //! | `scope` | between which threads conversions and reductions move data |
 //! | `convert`, `shuffle`, `staging` | the cheapest way between two layouts; inside a warp; through shared memory |
 //! | `footprint` | what sums of axes read, and the layout of its copy |
@@ -76,6 +77,7 @@ mod digits;
 mod error;
 mod footprint;
 mod gf2;
+mod linear;
 mod map;
 mod memory;
 mod normal;

@@ -8,6 +8,7 @@
 
 use super::digits::Dimension;
 use super::gf2::{Span, intersection, right_inverse};
+use super::linear::Linear;
 use super::memory::{MemoryAxis, MemoryDigit, Pad};
 use super::{Access, Banks, Error, MemoryLayout, Scope, Stride, ValueLayout, Vectors, Wavefronts};
 
@@ -91,11 +92,23 @@ pub fn stage(
     let requests =
         |layout: &ValueLayout| (registers(layout) * element_bits).div_ceil(costs.vector_bits.max(1));
     let least = (2 * (elements * element_bits).div_ceil(window.max(1)), requests(from) + requests(to));
+    let sides = Linear::of(from).zip(Linear::of(to));
+    let cost = |memory: &MemoryLayout| {
+        let (from, to) = sides.as_ref()?;
+        let store = from.wavefronts_and_requests(memory, element_bits, costs)?;
+        let load = to.wavefronts_and_requests(memory, element_bits, costs)?;
+        Some((store.0 + load.0, store.1 + load.1))
+    };
     let mut best: Option<((u64, u64), Staged)> = None;
     for (at, memory) in candidates.into_iter().enumerate() {
         // A pad is for what cannot be xored; it makes no vectors wider.
         if at >= without_pads && best.as_ref().is_some_and(|best| best.1.conflicts() == 0) {
             break;
+        }
+        if let Some((known, _)) = &best
+            && cost(&memory).is_some_and(|cost| cost >= *known)
+        {
+            continue;
         }
         let [store, load] =
             [Access::new(from, &memory, element_bits)?, Access::new(to, &memory, element_bits)?];

@@ -1,5 +1,6 @@
 //! Vectors, sectors and wavefronts.
 
+use super::super::linear::Linear;
 use super::*;
 
 fn strided(stride: i64, bytes: u64) -> u64 {
@@ -102,6 +103,29 @@ proptest! {
             for (at, register) in vector.iter().enumerate() {
                 prop_assert_eq!(access.offset([*register, 0, 0, 0]).known, first + at as i64 * 8);
             }
+        }
+    }
+
+    #[test]
+    fn xors_of_bits_take_what_their_accesses_take(
+        value in layouts(9), swizzle in prop::option::of((3u32..8, 1u32..4, 1u32..4)), order in any::<bool>(),
+        bits in prop::sample::select(vec![8u64, 16, 32, 64]),
+    ) {
+        let mut axes = value.axes();
+        if order {
+            axes.reverse();
+        }
+        let packed = MemoryLayout::packed(&axes, bits).unwrap();
+        let swizzled = swizzle.and_then(|(first, count, shift)| packed.swizzled(first, count, shift).ok());
+        let memory = swizzled.unwrap_or(packed);
+        let all_bits = value.bit_vectors(Dimension::Register).is_some();
+        let quick = Linear::of(&value).and_then(|it| it.wavefronts_and_requests(&memory, bits, &costs()));
+        prop_assert!(quick.is_some() || !all_bits || value.to_string().contains('^'), "{value}; {memory}");
+        if let Some(quick) = quick {
+            let access = Access::new(&value, &memory, bits).unwrap();
+            let vectors = access.vectors(128, 128);
+            let count = access.wavefronts(&vectors, &banks()).count;
+            prop_assert_eq!(quick, (count, vectors.registers.len() as u64), "{}; {}", value, memory);
         }
     }
 
