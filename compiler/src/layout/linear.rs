@@ -4,8 +4,7 @@
 use super::access::{powers, wavefronts};
 use super::digits::Dimension;
 use super::gf2::Span;
-use super::staging::Costs;
-use super::{MemoryLayout, ValueLayout};
+use super::{Banks, MemoryLayout, ValueLayout};
 
 /// A layout of a value whose digits are all bits, none of which moves what others move together.
 pub(super) struct Linear<'a> {
@@ -28,15 +27,15 @@ impl<'a> Linear<'a> {
         independent.then(|| Linear { axes: value.axes(), warps, registers, lanes, above })
     }
 
-    /// The wavefronts of all warps, and the requests of a thread, which the widest vectors take; `None` where offsets are
+    /// The wavefronts of all warps, and the requests of a thread, which the widest vectors of so many bits take; `None` where offsets are
     /// no xors of bits.
     pub fn wavefronts_and_requests(
         &self,
         memory: &MemoryLayout,
         element_bits: u64,
-        costs: &Costs,
+        (vector_bits, banks): (u64, &Banks),
     ) -> Option<(u64, u64)> {
-        if !element_bits.is_power_of_two() || !costs.vector_bits.is_power_of_two() || !memory.is_linear() {
+        if !element_bits.is_power_of_two() || !vector_bits.is_power_of_two() || !memory.is_linear() {
             return None;
         }
         let bits = self.offsets_of_bits(memory)?;
@@ -56,14 +55,14 @@ impl<'a> Linear<'a> {
         let fits = |width: &u64| {
             *width <= run && registers.iter().chain(&lanes).chain(&above).all(|it| aligned(it, *width))
         };
-        let width = powers(costs.vector_bits / element_bits).find(fits).unwrap_or(1);
+        let width = powers(vector_bits / element_bits).find(fits).unwrap_or(1);
         let mut offsets = vec![0];
         for bit in lanes {
             offsets.extend_from_within(..);
             let half = offsets.len() / 2;
             offsets[half..].iter_mut().for_each(|offset| *offset ^= bit);
         }
-        let one = wavefronts(&offsets, width * element_bits, &costs.banks).count;
+        let one = wavefronts(&offsets, width * element_bits, banks).count;
         Some((one * (many / width) * self.warps, many / width))
     }
 

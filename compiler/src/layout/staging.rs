@@ -95,8 +95,10 @@ pub fn stage(
     let sides = Linear::of(from).zip(Linear::of(to));
     let cost = |memory: &MemoryLayout| {
         let (from, to) = sides.as_ref()?;
-        let store = from.wavefronts_and_requests(memory, element_bits, costs)?;
-        let load = to.wavefronts_and_requests(memory, element_bits, costs)?;
+        let [store, load] = [from, to].map(|side| {
+            side.wavefronts_and_requests(memory, element_bits, (costs.vector_bits, &costs.banks))
+        });
+        let (store, load) = store.zip(load)?;
         Some((store.0 + load.0, store.1 + load.1))
     };
     let mut best: Option<((u64, u64), Staged)> = None;

@@ -27,7 +27,7 @@
 //!
 //! Loops that end by a condition of data have no number by which to take turns: they keep the copy.
 
-use super::copying::{Copied, copying};
+use super::copying::{Axes, Copied, copying};
 use super::fuse_launches::nest::Nest;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Uses;
@@ -426,9 +426,11 @@ fn whole_copy(kernel: &mut Kernel, pair: &Pair, like: Launch) -> Launch {
         array.extents.iter().map(|extent| (Expr::Int(0), extent.clone())).collect();
     let leaves = 0..array.element.leaves.len() as u32;
     let places: Vec<usize> = (0..bounds.len()).collect();
-    let copied = |leaf| Copied { from: pair.array, to: pair.scratch, leaf, places: places.clone() };
+    let copied =
+        |leaf| Copied { from: pair.array, to: pair.scratch, leaf, places: [places.clone(), places.clone()] };
     let copies: Vec<Copied> = leaves.map(copied).collect();
-    copying(kernel, (like, forall), &bounds, "first", &copies)
+    let axes = Axes::like(kernel, forall, bounds);
+    copying(kernel, like, axes, "first", &copies)
 }
 
 /// A copy of a step in which the arrays of each of these pairs stand for each other.

@@ -119,7 +119,7 @@ proptest! {
         let swizzled = swizzle.and_then(|(first, count, shift)| packed.swizzled(first, count, shift).ok());
         let memory = swizzled.unwrap_or(packed);
         let all_bits = value.bit_vectors(Dimension::Register).is_some();
-        let quick = Linear::of(&value).and_then(|it| it.wavefronts_and_requests(&memory, bits, &costs()));
+        let quick = Linear::of(&value).and_then(|it| it.wavefronts_and_requests(&memory, bits, (128, &banks())));
         prop_assert!(quick.is_some() || !all_bits || value.to_string().contains('^'), "{value}; {memory}");
         if let Some(quick) = quick {
             let access = Access::new(&value, &memory, bits).unwrap();

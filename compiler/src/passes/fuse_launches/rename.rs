@@ -16,7 +16,7 @@ use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::Layout;
 use crate::mutants::mutant;
-use crate::passes::copying::{Copied, copying};
+use crate::passes::copying::{Axes, Copied, copying};
 
 /// The stores of the second launch to arrays that it writes in place and the first one reads. `None` where there are none, and where
 /// others to write are not right or move no fewer bytes once the two launches are one.
@@ -97,11 +97,12 @@ pub fn rename(kernel: &mut Kernel, launch: Launch, stores: Vec<Inst>) -> Option<
             }
         };
         let place = |value: &Value| nest.params.iter().position(|param| param == value);
-        let places = kernel.subscripts(&kernel.insts[store]).iter().filter_map(place).collect();
+        let places: Vec<usize> = kernel.subscripts(&kernel.insts[store]).iter().filter_map(place).collect();
         kernel.insts[store].payload = Payload::Access { buffer: other, leaf };
-        copies.push(Copied { from: other, to: buffer, leaf, places });
+        copies.push(Copied { from: other, to: buffer, leaf, places: [places.clone(), places] });
     }
-    let copy = copying(kernel, (launch, forall), &nest.bounds, "back", &copies);
+    let axes = Axes::like(kernel, forall, nest.bounds.clone());
+    let copy = copying(kernel, launch, axes, "back", &copies);
     kernel.replace_step(launch, &[Step::Launch(launch), Step::Launch(copy)]);
     Some(copy)
 }

@@ -76,7 +76,7 @@ use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
-pub use launch::{Along, Part, launch_of};
+pub use launch::{Along, Part, launch_of, load as load_left};
 use need::Need;
 pub use products::LEAST_ROWS;
 pub use worth::{BETWEEN, LAUNCH, LEAST_STEPS};

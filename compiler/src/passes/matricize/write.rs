@@ -129,7 +129,8 @@ pub fn close(kernel: &mut Kernel, found: &Found, open: Open) -> Option<()> {
     Some(())
 }
 
-/// The axes of batches of a launch that is a product with one axis each of rows, columns and steps.
+/// The axes of batches of a launch that is a product with one axis each of rows, columns and steps: as many as there were, or one
+/// of all.
 fn is_product(kernel: &Kernel, launch: Launch, most: usize) -> Option<usize> {
     let root = kernel.launches[launch].body;
     let is_forall = |inst: &&Inst| kernel.insts[**inst].opcode == Opcode::Forall;
@@ -139,7 +140,8 @@ fn is_product(kernel: &Kernel, launch: Launch, most: usize) -> Option<usize> {
     let reduce = kernel.blocks[body].insts.iter().find(is_reduce)?;
     let [axes, steps] = [forall, reduce].map(|inst| kernel.insts[*inst].payload.axes().len());
     let batches = axes.checked_sub(2)?;
-    (steps == 1 && (batches == most || batches == 1)).then_some(batches)
+    let are_batches = batches == most || batches == 1 && most > 1;
+    (steps == 1 && are_batches).then_some(batches)
 }
 
 /// The axes of an array: one for each batch, or for all of them, and one for each other class.

@@ -92,6 +92,30 @@ const PLACES: &[(&str, Place)] = &[
         "tile contraction: what a guard leaves out is copied",
         for_sizes(at("stage/guarded.krn", "negated", &[("c", 16), ("m", 70), ("o", 24)])),
     ),
+    (
+        "pack_operands: subscripts stay where they are",
+        for_sizes(at(
+            "stage/packed.krn",
+            "of_windows",
+            &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)],
+        )),
+    ),
+    (
+        "pack_operands: the copy keeps the order of its axes",
+        for_sizes(at(
+            "stage/packed.krn",
+            "of_windows",
+            &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)],
+        )),
+    ),
+    (
+        "pack_operands: the product comes before the copy",
+        for_sizes(at(
+            "stage/packed.krn",
+            "of_windows",
+            &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)],
+        )),
+    ),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
     ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
     ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),

@@ -65,6 +65,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "pin_windows",
         "only windows of unknown extents with 65536 results; tests/kernels/accesses/windows.krn has them",
     ),
+    (
+        "pack_operands",
+        "only products of factors that a matrix instruction takes; tests/kernels/stage/packed.krn has them",
+    ),
     ("normals", "only kernels with a square root in a loop, of a sum with a parameter; to be replaced"),
 ];
 

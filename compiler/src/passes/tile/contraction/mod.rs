@@ -18,6 +18,7 @@
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `program.rs`: writes the program.
+//! - `pack.rs`: the pass `pack_operands`, which copies factors of which there are no vectors.
 //!
 //! What the axes are and whether both factors are exact in the instruction's type says `analysis/contraction`. Several axes of
 //! a class are one: their indices are quotients. Where sizes make vectors of a factor's neighbours, each of which is there
@@ -28,6 +29,7 @@ mod extents;
 mod found;
 mod grid;
 mod layouts;
+mod pack;
 mod program;
 
 use super::blocks::aligned;
@@ -43,6 +45,7 @@ use crate::passes::TargetFacts;
 use crate::passes::special::specialize;
 use extents::{Shape, Sizes, shapes};
 use found::Found;
+pub use pack::PackOperands;
 use program::Plan;
 
 /// Indices that are divided, and blocks, lie below.
