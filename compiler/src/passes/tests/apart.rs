@@ -93,7 +93,7 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("stage/guarded.krn", "negated", &[("c", 16), ("m", 70), ("o", 24)])),
     ),
     (
-        "pack_operands: subscripts stay where they are",
+        "pack_operands: the first of each axis is not copied",
         for_sizes(at(
             "stage/packed.krn",
             "of_windows",

@@ -345,12 +345,11 @@ fn pack(kernel: &mut Kernel, launch: Launch, found: &Found, (load, last): (Inst,
     }
     let data = &mut kernel.insts[load];
     data.payload = Payload::Access { buffer: to, leaf };
-    let moved =
-        mutant!("pack_operands: subscripts stay where they are", order.clone(), (0..order.len()).collect());
-    data.arguments = moved.iter().map(|axis| subscripts[*axis]).collect();
+    data.arguments = order.iter().map(|axis| subscripts[*axis]).collect();
     let order =
         mutant!("pack_operands: the copy keeps the order of its axes", order, (0..order.len()).collect());
-    let bounds = extents.into_iter().map(|extent| (Expr::Int(0), extent)).collect();
+    let low = mutant!("pack_operands: the first of each axis is not copied", 0, 1);
+    let bounds = extents.into_iter().map(|extent| (Expr::Int(low), extent)).collect();
     let axes = Axes { names, bounds, span: kernel.insts[load].span };
     let places = [(0..order.len()).collect(), order];
     let made = copying(kernel, launch, axes, "pack", &[Copied { from, to, leaf, places }]);
