@@ -27,8 +27,8 @@ impl<'a> Linear<'a> {
         independent.then(|| Linear { axes: value.axes(), warps, registers, lanes, above })
     }
 
-    /// The wavefronts of all warps, and the requests of a thread, which the widest vectors of so many bits take; `None` where offsets are
-    /// no xors of bits.
+    /// The wavefronts of all warps, and the requests of a thread, which the widest vectors of so many bits take; `None`
+    /// where offsets are no xors of bits.
     pub fn wavefronts_and_requests(
         &self,
         memory: &MemoryLayout,

@@ -3,9 +3,9 @@
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{AxisData, BlockData, Kernel, Payload};
+use crate::ir::kernel::{AxisData, BlockData, BufferData, BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
-use crate::manifest::Expr;
+use crate::manifest::{Expr, Layout};
 use crate::source::Span;
 
 /// From where to where, and which leaf, at which of the loop's indices: one for each axis of either array.
@@ -30,6 +30,20 @@ impl Axes {
         let names = data.payload.axes().iter().map(|axis| kernel.axes[*axis].name.clone());
         Axes { names: names.collect(), bounds, span: data.span }
     }
+}
+
+/// Scratch memory for a copy of an array, with these extents.
+pub fn scratch_like(kernel: &mut Kernel, array: Buffer, extents: Vec<Expr>) -> Buffer {
+    let BufferData { name, element, .. } = kernel.buffers[array].clone();
+    kernel.buffers.push(BufferData {
+        name,
+        kind: BufferKind::Scratch,
+        layout_fixed: element.leaves.len() == 1,
+        element,
+        extents,
+        layout: Layout::Aos,
+        cache: None,
+    })
 }
 
 /// A launch with a loop over these axes that copies an element of each. It is named after `like`, with a suffix, and relies on what

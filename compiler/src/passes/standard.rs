@@ -93,7 +93,7 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // to spread.
         (Arc::new(Rfactor), false),
         // After `hoist_reductions`, which gives products launches of their own; before `tile`, for whose products it is.
-        (Arc::new(PackOperands::default()), false),
+        (Arc::new(PackOperands), false),
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         // Takes launches before `map` does, which is for what stays loops.

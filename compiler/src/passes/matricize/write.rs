@@ -8,10 +8,10 @@ use super::plan::Plan;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{AxisData, BlockData, BufferData, BufferKind, Kernel, Payload, Step};
+use crate::ir::kernel::{AxisData, BlockData, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
-use crate::manifest::Layout;
 use crate::mutants::mutant;
+use crate::passes::copying::scratch_like;
 use crate::passes::hoist_reductions::{Along, Part, launch_of};
 use crate::passes::insert::before;
 use crate::source::Span;
@@ -200,16 +200,8 @@ fn marks(kernel: &mut Kernel, block: Block, span: Span) -> Vec<Inst> {
 fn copy(kernel: &mut Kernel, like: Launch, found: &Found, (side, plan): (usize, &Plan)) -> Copy {
     let Operand { buffer: from, loads, subscripts } = &found.operands[side];
     let order = plan.axes_of(side).concat();
-    let BufferData { name, element, .. } = kernel.buffers[*from].clone();
-    let buffer = kernel.buffers.push(BufferData {
-        name,
-        kind: BufferKind::Scratch,
-        layout_fixed: element.leaves.len() == 1,
-        element,
-        extents: order.iter().map(|index| found.extent(*index)).collect(),
-        layout: Layout::Aos,
-        cache: None,
-    });
+    let extents = order.iter().map(|index| found.extent(*index)).collect();
+    let buffer = scratch_like(kernel, *from, extents);
     let mut leaves = Vec::new();
     for load in loads {
         if let Payload::Access { buffer: of, leaf } = &mut kernel.insts[*load].payload {

@@ -32,6 +32,10 @@ const fn for_sizes(place: Place) -> Place {
     Place { for_them: true, ..place }
 }
 
+/// A convolution whose input is packed.
+const OF_WINDOWS: Place =
+    for_sizes(at("stage/packed.krn", "of_windows", &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)]));
+
 /// The mutants, and where each is caught.
 const PLACES: &[(&str, Place)] = &[
     (
@@ -92,30 +96,9 @@ const PLACES: &[(&str, Place)] = &[
         "tile contraction: what a guard leaves out is copied",
         for_sizes(at("stage/guarded.krn", "negated", &[("c", 16), ("m", 70), ("o", 24)])),
     ),
-    (
-        "pack_operands: the first of each axis is not copied",
-        for_sizes(at(
-            "stage/packed.krn",
-            "of_windows",
-            &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)],
-        )),
-    ),
-    (
-        "pack_operands: the copy keeps the order of its axes",
-        for_sizes(at(
-            "stage/packed.krn",
-            "of_windows",
-            &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)],
-        )),
-    ),
-    (
-        "pack_operands: the product comes before the copy",
-        for_sizes(at(
-            "stage/packed.krn",
-            "of_windows",
-            &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)],
-        )),
-    ),
+    ("pack_operands: the first of each axis is not copied", OF_WINDOWS),
+    ("pack_operands: the copy keeps the order of its axes", OF_WINDOWS),
+    ("pack_operands: the product comes before the copy", OF_WINDOWS),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
     ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
     ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),

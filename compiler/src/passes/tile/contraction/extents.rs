@@ -22,7 +22,7 @@ const CACHES: i64 = 32;
 /// What the steps of one instruction wait for where nothing else is there to do: fragments, then the instruction itself.
 const WAIT: i64 = 64;
 /// From the launch to the first step, and from the last one to the end.
-const BEGIN: i64 = 5_000;
+pub const BEGIN: i64 = 5_000;
 /// Registers of a thread beside sums and factors.
 const OTHERS: i64 = 48;
 /// Registers of an index, or of an address.
@@ -157,7 +157,7 @@ fn cycles(shape: &Shape, bytes: i64) -> i64 {
     products.max((read + brought) / SHARED).max(brought / CACHES)
 }
 
-fn mul(left: Expr, right: Expr) -> Expr {
+pub fn mul(left: Expr, right: Expr) -> Expr {
     Expr::binary(BinaryOp::Mul, left, right)
 }
 
@@ -165,7 +165,7 @@ fn add(left: Expr, right: i64) -> Expr {
     Expr::binary(BinaryOp::Add, left, Expr::Int(right))
 }
 
-fn ceil_div(left: Expr, right: i64) -> Expr {
+pub fn ceil_div(left: Expr, right: i64) -> Expr {
     Expr::binary(BinaryOp::CeilDiv, left, Expr::Int(right))
 }
 

@@ -110,8 +110,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     let mut copied = [false; 2];
     for (side, is_copied) in copied.iter_mut().enumerate() {
         let Some(needed) = vectors(kernel, found, side) else { continue };
-        let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
-        *is_copied = ask(kernel, launch, &conditions) == Answer::Yes;
+        *is_copied = all_hold(kernel, launch, needed);
         if !*is_copied {
             // The other one alone is seldom worth a question.
             break;
@@ -130,6 +129,12 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     let asks = copied == [true; 2] && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
     Some(Plan { shape: shape.clone(), copied, whole })
+}
+
+/// Whether all that is needed holds.
+fn all_hold(kernel: &mut Kernel, launch: Launch, needed: Vec<Expr>) -> bool {
+    let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
+    ask(kernel, launch, &conditions) == Answer::Yes
 }
 
 /// That no tile and no chunk has a rest, and that there are as many chunks as shared memory has places for.

@@ -23,20 +23,20 @@
 //!
 //! Terms are added up in another order, roundings aside the same.
 
-use super::extents::Sizes;
+use super::extents::{BEGIN, Sizes, ceil_div, mul};
 use super::found::Found;
-use super::{has_atom, is_said, plan, vectors};
+use super::{all_hold, has_atom, is_said, plan, vectors};
 use crate::analysis::{
     Affine, Answer, Atom, Conditions, Polynomial, ask, code, polynomial_of, written_buffers,
 };
 use crate::data::ElementType;
-use crate::ir::entities::{Inst, Launch};
-use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Phase, Phases, Step};
+use crate::ir::entities::{Inst, Launch, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases, Step};
 use crate::ir::op::{Effect, Opcode};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::TargetFacts;
-use crate::passes::copying::{Axes, Copied, copying};
+use crate::passes::copying::{Axes, Copied, copying, scratch_like};
 use crate::passes::hoist_reductions::{Along, Part, launch_of, load_left};
 use crate::passes::pass::{Changed, Pass, PassContext};
 use crate::passes::sweep::sweep;
@@ -54,15 +54,9 @@ const MEMORY: i64 = 16;
 const COMPUTED: i64 = 4;
 /// Bytes of a copy at most.
 const ROOM: i64 = 1 << 28;
-/// Cycles from a copy's launch to its end beside what it moves.
-const LAUNCH: i64 = 5_000;
 
 /// The pass.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PackOperands {
-    /// Whatever the sizes are: in tests, for what the interpreter can afford.
-    pub always: bool,
-}
+pub struct PackOperands;
 
 impl Pass for PackOperands {
     fn name(&self) -> &str {
@@ -85,7 +79,7 @@ impl Pass for PackOperands {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             if kernel.launches[launch].phase == Phase::Abstract
-                && let Some(packed) = self.packed(kernel, launch, context)
+                && let Some(packed) = packed(kernel, launch, &context.target)
             {
                 *kernel = packed;
                 changed = true;
@@ -109,65 +103,61 @@ struct Operand {
     how: How,
 }
 
-impl PackOperands {
-    /// The kernel with copies of factors of a launch; `None` where that does not pay or cannot be.
-    fn packed(&self, kernel: &mut Kernel, launch: Launch, context: &PassContext) -> Option<Kernel> {
-        let target = &context.target;
-        let found = Found::find(kernel, launch).ok()??;
-        if !has_atom(target, found.scalars) || is_said(kernel, &found) {
-            return None;
-        }
-        let last = found.steps.len().checked_sub(1)?;
-        let innermost = (0..=last).rev();
-        let ways: Vec<(usize, Vec<Operand>)> =
-            innermost.filter_map(|at| Some((at, operands(kernel, launch, &found, at)?))).collect();
-        if ways.is_empty() || (0..2).all(|side| is_copied(kernel, launch, &found, side)) {
-            return None;
-        }
-        let lanes = (16 / found.scalars[0].size()) as i64;
-        let (at, operands) = ways.into_iter().find(|(at, operands)| {
-            // What is computed has all steps side by side.
-            let are_packed = operands.iter().any(|one| matches!(one.how, How::Pack(..)));
-            let extent =
-                if are_packed { found.steps[*at].extent.clone() } else { Found::extent(&found.of_steps()) };
-            let rest = Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(lanes));
-            let whole = Expr::binary(BinaryOp::Equal, rest, Expr::Int(0));
-            let least = if self.always { 1 } else { LEAST };
-            let conditions = Conditions::new().needs(whole).prefers_at_least(&extent, least);
-            ask(kernel, launch, &conditions) == Answer::Yes
-        })?;
-        if !self.always && !pays(kernel, launch, &found, &operands, target) {
-            return None;
-        }
-        let mut made = kernel.clone();
-        let others = (0..=last).filter(|other| *other != at);
-        made.reorder_axes(found.reduce, &others.chain([at]).collect::<Vec<_>>());
-        for operand in &operands {
-            match &operand.how {
-                How::Pack(load, axis) => pack(&mut made, launch, &found, (*load, *axis)),
-                How::Compute(code) => compute(&mut made, launch, &found, (operand.side, code)),
-            }
-        }
-        sweep(&mut made);
-        let found = Found::find(&made, launch).ok()??;
-        if !(0..2).all(|side| is_copied(&mut made, launch, &found, side)) {
-            return None;
-        }
-        plan(&mut made, launch, &found, target)?;
-        let name = made.launches[launch].name.clone();
-        for operand in &operands {
-            let array = &found.factors[operand.side].array;
-            let text = match operand.how {
-                How::Pack(..) => {
-                    let axis = &found.steps[last].name;
-                    format!("a copy of `{array}` has `{axis}` innermost, so that vectors of it are copied")
-                }
-                How::Compute(_) => format!("`{array}` is computed before, once for all tiles"),
-            };
-            made.schedule.remark(&name, text);
-        }
-        Some(made)
+/// The kernel with copies of factors of a launch; `None` where that does not pay or cannot be.
+fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Kernel> {
+    let found = Found::find(kernel, launch).ok()??;
+    if !has_atom(target, found.scalars) || is_said(kernel, &found) {
+        return None;
     }
+    let last = found.steps.len().checked_sub(1)?;
+    let innermost = (0..=last).rev();
+    let ways: Vec<(usize, Vec<Operand>)> =
+        innermost.filter_map(|at| Some((at, operands(kernel, launch, &found, at)?))).collect();
+    if ways.is_empty() || (0..2).all(|side| is_copied(kernel, launch, &found, side)) {
+        return None;
+    }
+    let lanes = (16 / found.scalars[0].size()) as i64;
+    let (at, operands) = ways.into_iter().find(|(at, operands)| {
+        // What is computed has all steps side by side.
+        let are_packed = operands.iter().any(|one| matches!(one.how, How::Pack(..)));
+        let extent =
+            if are_packed { found.steps[*at].extent.clone() } else { Found::extent(&found.of_steps()) };
+        let rest = Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(lanes));
+        let whole = Expr::binary(BinaryOp::Equal, rest, Expr::Int(0));
+        let conditions = Conditions::new().needs(whole).prefers_at_least(&extent, LEAST);
+        ask(kernel, launch, &conditions) == Answer::Yes
+    })?;
+    if !pays(kernel, launch, &found, &operands, target) {
+        return None;
+    }
+    let mut made = kernel.clone();
+    let others = (0..=last).filter(|other| *other != at);
+    made.reorder_axes(found.reduce, &others.chain([at]).collect::<Vec<_>>());
+    for operand in &operands {
+        match &operand.how {
+            How::Pack(load, axis) => pack(&mut made, launch, &found, (*load, *axis)),
+            How::Compute(code) => compute(&mut made, launch, &found, (operand.side, code)),
+        }
+    }
+    sweep(&mut made);
+    let found = Found::find(&made, launch).ok()??;
+    if !(0..2).all(|side| is_copied(&mut made, launch, &found, side)) {
+        return None;
+    }
+    plan(&mut made, launch, &found, target)?;
+    let name = made.launches[launch].name.clone();
+    for operand in &operands {
+        let array = &found.factors[operand.side].array;
+        let text = match operand.how {
+            How::Pack(..) => {
+                let axis = &found.steps[last].name;
+                format!("a copy of `{array}` has `{axis}` innermost, so that vectors of it are copied")
+            }
+            How::Compute(_) => format!("`{array}` is computed before, once for all tiles"),
+        };
+        made.schedule.remark(&name, text);
+    }
+    Some(made)
 }
 
 /// What is to get a copy so that an axis of the steps is innermost in both factors; `None` where that cannot be, or is so.
@@ -222,9 +212,10 @@ fn code_of(kernel: &Kernel, launch: Launch, found: &Found, side: usize) -> Optio
         let is_known = match (data.opcode.info().effect, &data.payload) {
             (Effect::Pure, _) => true,
             (_, Payload::Access { buffer, .. }) => data.opcode.is_load() && !written.contains(*buffer),
+            // No loop, and no sum.
             _ => matches!(data.opcode, Opcode::If | Opcode::Yield),
         };
-        is_free &= is_known && data.opcode != Opcode::Reduce && data.opcode != Opcode::For;
+        is_free &= is_known;
         if !is_inside {
             all.push(inst);
         }
@@ -246,9 +237,7 @@ fn is_same(left: &Expr, right: &Expr) -> bool {
 
 /// Whether a factor is copied in vectors.
 fn is_copied(kernel: &mut Kernel, launch: Launch, found: &Found, side: usize) -> bool {
-    let Some(needed) = vectors(kernel, found, side) else { return false };
-    let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
-    ask(kernel, launch, &conditions) == Answer::Yes
+    vectors(kernel, found, side).is_some_and(|needed| all_hold(kernel, launch, needed))
 }
 
 /// Whether the copies cost less than the elements of the factors cost that come through registers.
@@ -260,7 +249,6 @@ fn pays(
     target: &TargetFacts,
 ) -> bool {
     let sizes = Sizes::of(found);
-    let mul = |left: Expr, right: Expr| Expr::binary(BinaryOp::Mul, left, right);
     let add = |left: Expr, right: Expr| Expr::binary(BinaryOp::Add, left, right);
     let (mut cost, mut saved, mut conditions) = (Expr::Int(0), Expr::Int(0), Conditions::new());
     for operand in operands {
@@ -279,10 +267,9 @@ fn pays(
         let size = mul(elements.clone(), Expr::Int(bytes));
         conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, size, Expr::Int(ROOM)));
         let bytes = Expr::binary(BinaryOp::Div, mul(elements, Expr::Int(moved)), Expr::Int(MEMORY));
-        cost = add(cost, add(bytes, Expr::Int(LAUNCH * i64::from(target.multiprocessors))));
+        cost = add(cost, add(bytes, Expr::Int(BEGIN * i64::from(target.multiprocessors))));
         if !is_copied(kernel, launch, found, operand.side) {
-            let times =
-                Expr::binary(BinaryOp::CeilDiv, sizes.outer[1 - operand.side].clone(), Expr::Int(TILE));
+            let times = ceil_div(sizes.outer[1 - operand.side].clone(), TILE);
             let rows = mul(sizes.batch.clone(), sizes.outer[operand.side].clone());
             saved = add(saved, mul(mul(rows, sizes.steps.clone()), mul(times, Expr::Int(BY_REGISTERS))));
         }
@@ -321,28 +308,12 @@ fn compute(kernel: &mut Kernel, launch: Launch, found: &Found, (side, code): (us
 /// Lets a factor be loaded from a copy whose last axis is this one, and makes the launch that fills it.
 fn pack(kernel: &mut Kernel, launch: Launch, found: &Found, (load, last): (Inst, usize)) {
     let Payload::Access { buffer: from, leaf } = kernel.insts[load].payload else { return };
-    let BufferData { name, element, extents, .. } = kernel.buffers[from].clone();
+    let extents = kernel.buffers[from].extents.clone();
     let others = (0..extents.len()).filter(|axis| *axis != last);
     let order: Vec<usize> = others.chain([last]).collect();
-    let to = kernel.buffers.push(BufferData {
-        name,
-        kind: BufferKind::Scratch,
-        layout_fixed: true,
-        element,
-        extents: order.iter().map(|axis| extents[*axis].clone()).collect(),
-        layout: Layout::Aos,
-        cache: None,
-    });
+    let to = scratch_like(kernel, from, order.iter().map(|axis| extents[*axis].clone()).collect());
     let subscripts = kernel.subscripts(&kernel.insts[load]).to_vec();
-    let mut names: Vec<String> = Vec::new();
-    {
-        let mut affine = Affine::new(kernel);
-        for (at, subscript) in subscripts.iter().enumerate() {
-            let mut axes = found.axes.iter().chain(&found.steps);
-            let own = axes.find(|axis| affine.depends(*subscript, axis.index) && !names.contains(&axis.name));
-            names.push(own.map_or_else(|| format!("axis{at}"), |axis| axis.name.clone()));
-        }
-    }
+    let names = names(kernel, found, &subscripts);
     let data = &mut kernel.insts[load];
     data.payload = Payload::Access { buffer: to, leaf };
     data.arguments = order.iter().map(|axis| subscripts[*axis]).collect();
@@ -356,4 +327,16 @@ fn pack(kernel: &mut Kernel, launch: Launch, found: &Found, (load, last): (Inst,
     let steps = [made, launch];
     let steps = mutant!("pack_operands: the product comes before the copy", steps, [launch, made]);
     kernel.replace_step(launch, &steps.map(Step::Launch));
+}
+
+/// Names for the axes of an array: of an index that each subscript moves with.
+fn names(kernel: &Kernel, found: &Found, subscripts: &[Value]) -> Vec<String> {
+    let mut affine = Affine::new(kernel);
+    let mut names: Vec<String> = Vec::new();
+    for (at, subscript) in subscripts.iter().enumerate() {
+        let mut axes = found.axes.iter().chain(&found.steps);
+        let own = axes.find(|axis| affine.depends(*subscript, axis.index) && !names.contains(&axis.name));
+        names.push(own.map_or_else(|| format!("axis{at}"), |axis| axis.name.clone()));
+    }
+    names
 }
