@@ -14,6 +14,9 @@ use krn_runtime::{Device, Error, Module};
 use serde_json::json;
 use std::path::Path;
 
+/// Estimated reference steps above which a run judges a sample of the elements: what makes a form wrong makes many wrong.
+const STEPS: u128 = 1 << 26;
+
 /// How a kernel fared.
 #[derive(Default)]
 struct Outcome {
@@ -340,7 +343,8 @@ fn run_case(
             made.insert(case.inputs(manifest).map_err(|message| Failure::new(crate::exit::INPUT, message))?)
         }
     };
-    let (program, check) = (&compilation.program, CheckOptions::default());
+    let check = CheckOptions { full_steps: STEPS, ..CheckOptions::default() };
+    let program = &compilation.program;
     let result = verify::check_once_more(module, program, kernel, inputs, &check, known);
     let failed =
         |code: u8, what: &str| (Finding::Failed(format!("  {}:{what}\n", case.label)), 0, Some(code));

@@ -1,6 +1,6 @@
-//! Loads that lie inside of their array whatever stands around them: each subscript is a literal, made of indices, or what
-//! the conditions of branches around the load itself keep between 0 and the extent. They may be done where the source does
-//! not get to them.
+//! Loads that lie inside of their array whatever stands around them: each subscript is a literal, made of indices, what the
+//! conditions of branches around the load itself keep between 0 and the extent, or a quotient of one of these by a literal.
+//! They may be done where the source does not get to them.
 
 use super::polynomial::polynomial_of;
 use super::ranges::Ranges;
@@ -27,6 +27,14 @@ pub fn is_always_inside(
     // What is behind them says the element of a fixed array, which is a literal.
     subscripts.len() >= extents.len()
         && subscripts.iter().zip(extents).all(|(subscript, extent)| {
+            // A quotient is below an extent where the dividend is below as many times that.
+            let (subscript, extent) = match divided(kernel, *subscript) {
+                Some((dividend, divisor)) => {
+                    (dividend, Expr::binary(BinaryOp::Mul, extent.clone(), Expr::Int(divisor)))
+                }
+                None => (*subscript, extent.clone()),
+            };
+            let (subscript, extent) = (&subscript, &extent);
             let known = match kernel.int_of(*subscript).map(i64::try_from) {
                 Some(Ok(at)) => Some((Expr::Int(at), Expr::Int(at + 1))),
                 _ => bounds(*subscript),
@@ -46,6 +54,18 @@ pub fn is_always_inside(
             let stays_below = matches!(extent, Expr::Int(extent) if range.high < i128::from(*extent));
             (starts || range.low >= 0) && (ends || stays_below)
         })
+}
+
+/// Dividend and divisor of a quotient by a literal, where the quotient is not below 0 if the dividend is not.
+fn divided(kernel: &Kernel, value: Value) -> Option<(Value, i64)> {
+    let data = kernel.definition_data(value)?;
+    let literal = kernel.int_of(*data.arguments.get(1)?)?;
+    let divisor = match data.opcode {
+        Opcode::Div => i64::try_from(literal).ok(),
+        Opcode::Shr => 1i64.checked_shl(u32::try_from(literal).ok()?),
+        _ => None,
+    };
+    divisor.filter(|divisor| *divisor > 0).map(|divisor| (data.arguments[0], divisor))
 }
 
 /// Whether a condition, or one of those that all have to hold for it, is meant.
@@ -74,10 +94,16 @@ fn is_below(kernel: &Kernel, comparison: Value, value: Value, extent: &Expr) -> 
 
 /// Whether one end is never above an extent, which is never below 0.
 fn is_at_most(high: &Expr, extent: &Expr) -> bool {
-    if high == extent || *extent == Expr::binary(BinaryOp::Max, high.clone(), Expr::Int(0)) {
+    // What is below the one of two is below the larger one.
+    if let Expr::Binary(BinaryOp::Max, left, right) = extent
+        && **right == Expr::Int(0)
+        && is_at_most(high, left)
+    {
         return true;
     }
-    let (Some(high), Some(extent)) = (polynomial_of(high), polynomial_of(extent)) else { return false };
+    let (Some(high), Some(extent)) = (polynomial_of(high), polynomial_of(extent)) else {
+        return high == extent;
+    };
     let left = extent.subtract(&high).and_then(|left| left.as_constant());
     left.is_some_and(|left| left >= 0)
 }

@@ -10,7 +10,7 @@
 //!
 //! # Preconditions
 //!
-//! The loop stands in a parallel loop alone, or in others that are made parallel; it carries nothing, its step is 1, and it is no
+//! The loop stands in a parallel loop, in others that are made parallel, or in sequential loops and branches in these; it carries nothing, its step is 1, and it is no
 //! literal number of iterations less than a warp, which are straight code in a thread. It writes by plain stores alone. Of each
 //! array that it writes, all accesses in it have a subscript `a * index + b + c`, where `a` is a literal, `b` the same in all
 //! iterations and for all these accesses, and `c` stays within fewer than `a` numbers. The schedule says nothing of the axis.
@@ -46,14 +46,15 @@ impl Pass for Parallelize {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            changed |= block(kernel, kernel.launches[launch].body);
+            changed |= block(kernel, kernel.launches[launch].body, false);
         }
         changed.into()
     }
 }
 
-/// Makes loops of a block parallel, and those directly in its parallel loops; whether there were any.
-fn block(kernel: &mut Kernel, of: Block) -> bool {
+/// Makes loops of a block parallel, and those in its parallel loops; whether there were any. `within`: a parallel loop is
+/// around it, whose threads go through sequential loops and branches alike.
+fn block(kernel: &mut Kernel, of: Block, within: bool) -> bool {
     let mut changed = false;
     for inst in kernel.blocks[of].insts.clone() {
         if kernel.insts[inst].opcode == Opcode::For && is_parallel(kernel, inst) {
@@ -62,8 +63,12 @@ fn block(kernel: &mut Kernel, of: Block) -> bool {
             data.arguments.truncate(2);
             changed = true;
         }
-        if kernel.insts[inst].opcode == Opcode::Forall {
-            changed |= block(kernel, kernel.insts[inst].regions[0]);
+        let opcode = kernel.insts[inst].opcode;
+        let is_control = within && matches!(opcode, Opcode::For | Opcode::While | Opcode::If);
+        if opcode == Opcode::Forall || is_control {
+            for region in kernel.insts[inst].regions.clone() {
+                changed |= block(kernel, region, true);
+            }
         }
     }
     changed

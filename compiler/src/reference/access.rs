@@ -9,12 +9,13 @@ use super::value::{Number, Value};
 use crate::check::typed::*;
 use crate::data::Scalar;
 use crate::source::Span;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// Where an access goes.
 enum Target {
     Inside {
-        place: Place,
+        element: u64,
         uncertain: bool,
     },
     /// A guarded subscript is outside.
@@ -22,6 +23,9 @@ enum Target {
         uncertain: bool,
     },
 }
+
+/// A path's steps, each with whether it is uncertain.
+pub(super) type Steps = SmallVec<[(i64, bool); 4]>;
 
 impl<'a> Evaluator<'a> {
     /// An [`ExprKind::Load`].
@@ -34,7 +38,7 @@ impl<'a> Evaluator<'a> {
         let loose = steps.iter().any(|(_, uncertain)| *uncertain);
         let storage = &self.memory[access.array.as_u32() as usize];
         let (found, uncertain) = match target {
-            Target::Inside { place, uncertain } => match walk(&storage.layout, place, &steps) {
+            Target::Inside { element, uncertain } => match walk(&storage.layout, Place::of(element), &steps) {
                 Ok((place, part)) => (Some(storage.read(place, part)), uncertain || loose),
                 Err((at, _)) if is_guarded(&path[at]) => (None, uncertain || loose),
                 Err((at, extent)) => return self.part_outside(&path[at], steps[at].0, extent, access.span),
@@ -52,6 +56,19 @@ impl<'a> Evaluator<'a> {
         Ok(value)
     }
 
+    /// A load of a number. The common form, of a whole element, is a short cut.
+    pub(super) fn load_number(&mut self, expr: &'a Expr) -> Run<Option<Number>> {
+        if let ExprKind::Load { access, path, otherwise: None } = &expr.kind
+            && path.is_empty()
+            && let Target::Inside { element, uncertain } = self.element(access)?
+        {
+            let storage = &self.memory[access.array.as_u32() as usize];
+            let LayoutKind::Scalar(scalar) = storage.layout.kind else { return Ok(None) };
+            return Ok(Some(storage.read_scalar(Place::of(element), scalar).uncertain_if(uncertain)));
+        }
+        Ok(self.load(expr)?.number())
+    }
+
     /// Writes `value` (or combines it) into the element, or the part of it, that an access names.
     pub(super) fn store(
         &mut self,
@@ -60,7 +77,7 @@ impl<'a> Evaluator<'a> {
         combine: Option<CombineOp>,
         value: &Value,
     ) -> Run<()> {
-        let Target::Inside { place, uncertain } = self.element(access)? else {
+        let Target::Inside { element, uncertain } = self.element(access)? else {
             return self.malformed("a store cannot be guarded", access.span);
         };
         let steps = self.path_steps(path)?;
@@ -70,7 +87,7 @@ impl<'a> Evaluator<'a> {
             storage.taint();
         }
         let layout = Rc::clone(&storage.layout);
-        let result = match walk(&layout, place, &steps) {
+        let result = match walk(&layout, Place::of(element), &steps) {
             Err(failed) => Err(Some(failed)),
             Ok((place, part)) => {
                 let uncertain = self.uncertain_depth > 0;
@@ -106,7 +123,7 @@ impl<'a> Evaluator<'a> {
         let mut write = |place, scalar, number: Number| {
             storage.write_scalar(place, scalar, number.uncertain_if(uncertain)).then_some(())
         };
-        match write_parts(Place { element, offset: 0, slot: 0 }, &layout, value, &mut write) {
+        match write_parts(Place::of(element), &layout, value, &mut write) {
             Some(()) => Ok(()),
             None => self.malformed("an element does not take a value of this type", span),
         }
@@ -115,46 +132,51 @@ impl<'a> Evaluator<'a> {
     /// Evaluates the subscripts and checks them.
     fn element(&mut self, access: &'a Access) -> Run<Target> {
         let array = access.array.as_u32() as usize;
+        let rank = self.memory.get(array).map(|storage| storage.extents.len());
+        if rank != Some(access.subscripts.len()) {
+            return self.malformed("an access has not as many subscripts as its array has axes", access.span);
+        }
         let (mut element, mut uncertain, mut outside) = (0u64, false, false);
         for (axis, subscript) in access.subscripts.iter().enumerate() {
             let (index, loose) = self.integer(subscript)?;
             uncertain |= loose;
-            let Some(&extent) = self.memory.get(array).and_then(|storage| storage.extents.get(axis)) else {
-                return self.malformed("an access has more subscripts than its array has axes", access.span);
-            };
-            if index < 0 || index as u64 >= extent {
+            let extent = self.memory[array].extents[axis];
+            // A negative one is larger than any extent.
+            if index as u64 >= extent {
                 if access.checks.get(axis) == Some(&BoundsCheck::Guarded) {
                     outside = true;
                     continue;
                 }
-                return Err(Box::new(EvalError::OutOfBounds {
-                    array: self.kernel.arrays[access.array].name.clone(),
-                    axis,
-                    span: subscript.span,
-                    index: as_written(subscript, index),
-                    extent,
-                    proved: !matches!(access.checks.get(axis), Some(BoundsCheck::Runtime(_))),
-                }));
+                return self.outside(access, axis, index, extent);
             }
             element = element.wrapping_mul(extent).wrapping_add(index as u64);
         }
-        if outside {
-            return Ok(Target::Outside { uncertain });
-        }
-        if self.memory.get(array).is_none_or(|storage| storage.extents.len() != access.subscripts.len()) {
-            return self.malformed("an access has fewer subscripts than its array has axes", access.span);
-        }
-        Ok(Target::Inside { place: Place { element, offset: 0, slot: 0 }, uncertain })
+        Ok(if outside { Target::Outside { uncertain } } else { Target::Inside { element, uncertain } })
     }
 
-    /// A path's steps as numbers, each with whether it is uncertain; not yet checked.
-    pub(super) fn path_steps(&mut self, path: &'a [Projection]) -> Run<Vec<(i64, bool)>> {
-        path.iter()
-            .map(|projection| match projection {
-                Projection::Field(field) => Ok((*field as i64, false)),
-                Projection::Element { index, .. } => self.integer(index),
-            })
-            .collect()
+    /// The error for a subscript that is outside its axis.
+    fn outside<T>(&self, access: &Access, axis: usize, index: i64, extent: u64) -> Run<T> {
+        let subscript = &access.subscripts[axis];
+        Err(Box::new(EvalError::OutOfBounds {
+            array: self.kernel.arrays[access.array].name.clone(),
+            axis,
+            span: subscript.span,
+            index: as_written(subscript, index),
+            extent,
+            proved: !matches!(access.checks.get(axis), Some(BoundsCheck::Runtime(_))),
+        }))
+    }
+
+    /// A path's steps as numbers; not yet checked.
+    pub(super) fn path_steps(&mut self, path: &'a [Projection]) -> Run<Steps> {
+        let mut steps = Steps::new();
+        for projection in path {
+            steps.push(match projection {
+                Projection::Field(field) => (*field as i64, false),
+                Projection::Element { index, .. } => self.integer(index)?,
+            });
+        }
+        Ok(steps)
     }
 
     /// The error for a step into a fixed array that is outside it.

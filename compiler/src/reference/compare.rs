@@ -175,16 +175,24 @@ pub(super) fn is_loose(bound: f64, value: Plain, usual: f64) -> bool {
 }
 
 impl OutputArray {
-    /// Whether some scalar's bound says little, or there is none: what a second judgement is for.
-    pub fn has_open(&self) -> bool {
+    /// The elements in which some scalar's bound says little, or there is none: what a second judgement is for. Row-major
+    /// positions, in order.
+    pub fn open(&self) -> Vec<u64> {
         let (size, slots) = (self.element.size as usize, slots(&self.element));
         let usual: Vec<f64> = slots.iter().map(|slot| usual_magnitude(self, size, slot)).collect();
-        self.bounds.iter().enumerate().any(|(at, bound)| {
+        let mut open: Vec<u64> = Vec::new();
+        for (at, bound) in self.bounds.iter().enumerate().filter(|(_, bound)| **bound > 0.0) {
             let (position, slot) = (at / slots.len(), at % slots.len());
             let value =
                 || read_bytes(&self.bytes[position * size + slots[slot].offset..], slots[slot].scalar);
-            *bound > 0.0 && (*bound == f64::INFINITY || is_loose(*bound, value(), usual[slot]))
-        })
+            if *bound == f64::INFINITY || is_loose(*bound, value(), usual[slot]) {
+                let element = self.evaluated.as_ref().map_or(position as u64, |chosen| chosen[position]);
+                if open.last() != Some(&element) {
+                    open.push(element);
+                }
+            }
+        }
+        open
     }
 }
 

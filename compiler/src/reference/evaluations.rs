@@ -39,20 +39,27 @@ pub struct Evaluations {
 /// The least number of evaluations that a second judgement needs.
 pub const LEAST_EVALUATIONS: u128 = 2 + BY_CHANCE as u128;
 
-/// Evaluates a launch with at most `limit` lawful roundings, and at least [`LEAST_EVALUATIONS`]. One that ends in an
-/// error is left out.
-pub fn evaluate_lawfully(inputs: &Inputs<'_>, options: &Options, limit: u128) -> Evaluations {
-    let limit = usize::try_from(limit.saturating_sub(BY_CHANCE.into())).unwrap_or(usize::MAX);
+/// Evaluates a launch with as many lawful roundings as take `steps` together, and at least [`LEAST_EVALUATIONS`]; none
+/// where these would take more. One that ends in an error is left out.
+pub fn evaluate_lawfully(inputs: &Inputs<'_>, options: &Options, steps: u128) -> Option<Evaluations> {
     let one = |rounding: Rounding| {
         let mut options = options.clone();
         options.model.rounding = Some(rounding);
         evaluate(inputs, &options).ok()
     };
-    let choices = fixed_choices(fusable_sites(inputs.kernel), limit.clamp(2, FIXED));
-    Evaluations {
-        fixed: choices.into_iter().filter_map(|bits| one(Rounding::Fused(bits))).collect(),
-        by_chance: (1..=BY_CHANCE).filter_map(|seed| one(Rounding::Chance(seed))).collect(),
+    // What one takes the first one says.
+    let first = one(Rounding::Fused(0));
+    let taken = first.as_ref().map_or(1, |outputs| u128::from(outputs.steps).max(1));
+    let limit = steps / taken;
+    if limit < LEAST_EVALUATIONS {
+        return None;
     }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX) - BY_CHANCE as usize;
+    let others = fixed_choices(fusable_sites(inputs.kernel), limit.min(FIXED)).into_iter().skip(1);
+    Some(Evaluations {
+        fixed: first.into_iter().chain(others.filter_map(|bits| one(Rounding::Fused(bits)))).collect(),
+        by_chance: (1..=BY_CHANCE).filter_map(|seed| one(Rounding::Chance(seed))).collect(),
+    })
 }
 
 /// Sets of fused products: none, all, and of the others those first that differ from these by one.

@@ -57,7 +57,7 @@ impl<'a> Evaluator<'a> {
             | ExprKind::If { .. }
             | ExprKind::Block(_)
             | ExprKind::Project { .. } => self.value(expr)?.number(),
-            ExprKind::Load { .. } => self.load(expr)?.number(),
+            ExprKind::Load { .. } => self.load_number(expr)?,
             ExprKind::Reduce { op, axes, body } => self.reduce(*op, axes, body)?.number(),
             ExprKind::Call { builtin, arguments } => {
                 let mut numbers = [Number::exact(Plain::Bool(false)); 3];
@@ -204,6 +204,19 @@ impl<'a> Evaluator<'a> {
             ExprKind::Int(value) if expr.ty == Type::I64 => {
                 self.step()?;
                 Ok((*value as i64, false))
+            }
+            ExprKind::Binary { op: op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), left, right }
+                if expr.ty == Type::I64 =>
+            {
+                self.step()?;
+                let (a, a_uncertain) = self.integer(left)?;
+                let (b, b_uncertain) = self.integer(right)?;
+                let value = match op {
+                    BinaryOp::Add => a.wrapping_add(b),
+                    BinaryOp::Sub => a.wrapping_sub(b),
+                    _ => a.wrapping_mul(b),
+                };
+                Ok((value, a_uncertain || b_uncertain))
             }
             _ => {
                 let number = self.number(expr)?;

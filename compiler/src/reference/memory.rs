@@ -69,6 +69,13 @@ pub struct Place {
     pub slot: usize,
 }
 
+impl Place {
+    /// A whole element.
+    pub fn of(element: u64) -> Place {
+        Place { element, offset: 0, slot: 0 }
+    }
+}
+
 impl<'a> Storage<'a> {
     /// `bytes` are whole elements, `product(extents)` of them.
     pub fn dense(layout: Rc<Layout>, extents: Vec<u64>, bytes: Cow<'a, [u8]>) -> Self {

@@ -51,6 +51,7 @@ mod statements;
 mod tests;
 mod uncertain;
 mod value;
+mod wanted;
 mod work;
 
 pub use bound::{Accuracy, ErrorModel};
@@ -65,6 +66,7 @@ pub use memory::{read_bytes, write_bytes};
 pub use own::BrokenLaw;
 pub use sample::{SampleSpec, can_sample};
 pub use value::{Number, Plain, Value};
+pub use wanted::Elements;
 pub use work::{Work, estimate_work};
 
 use crate::check::typed::{ArrayRole, Kernel, Program};
@@ -99,6 +101,9 @@ pub struct Options {
     pub model: ErrorModel,
     /// Evaluate chosen iterations only, where [`can_sample`] says that this is sound; otherwise no effect.
     pub sample: Option<SampleSpec>,
+    /// Evaluate only iterations that write one of these, of the sample if there is one, where [`can_sample`] says that
+    /// this is sound; otherwise no effect.
+    pub elements: Option<Elements>,
     /// Where the steps so far are written now and then, for whoever waits.
     pub progress: Option<&'static AtomicU64>,
 }
@@ -110,6 +115,7 @@ impl Default for Options {
             memory_limit: 16 << 30,
             model: ErrorModel::default(),
             sample: None,
+            elements: None,
             progress: None,
         }
     }
@@ -172,12 +178,12 @@ pub fn evaluate(inputs: &Inputs<'_>, options: &Options) -> Result<Outputs, EvalE
 fn evaluate_boxed(inputs: &Inputs<'_>, options: &Options) -> Run<Outputs> {
     let launch = bind(inputs).map_err(Box::new)?;
     injections::check(inputs, &launch, options)?;
-    let sample = options.sample.filter(|_| can_sample(inputs.kernel));
+    let chosen = (options.sample.is_some() || options.elements.is_some()) && can_sample(inputs.kernel);
     let mut evaluator = Evaluator::new(inputs, &launch, options);
-    evaluator.memory = launch::allocate(inputs, &launch, options, sample.is_some())?;
-    match sample {
-        Some(spec) => evaluator.run_sampled(spec)?,
-        None => evaluator.statements(&inputs.kernel.body)?,
+    evaluator.memory = launch::allocate(inputs, &launch, options, chosen)?;
+    match chosen {
+        true => evaluator.run_sampled(options.sample, options.elements.as_ref())?,
+        false => evaluator.statements(&inputs.kernel.body)?,
     }
     let (steps, undecided) = (evaluator.steps(), evaluator.undecided);
     let broken = evaluator.broken_laws();

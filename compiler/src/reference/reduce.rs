@@ -51,9 +51,14 @@ impl<'a> Evaluator<'a> {
                 return added
                     .map_or_else(|| this.malformed("a term is not of the reduction's type", body.span), Ok);
             }
-            let term = this.value(body)?;
-            let mut next = totals.iter_mut();
-            match add_parts(&term, &mut next, &this.model) {
+            let added = if let Value::Number(_) = shape
+                && let [total] = totals.as_mut_slice()
+            {
+                total.add(this.number(body)?, &this.model)
+            } else {
+                add_parts(&this.value(body)?, &mut totals.iter_mut(), &this.model)
+            };
+            match added {
                 Some(()) => Ok(()),
                 None => this.malformed("a term is not of the reduction's type", body.span),
             }
@@ -410,6 +415,15 @@ impl Accumulator {
     }
 }
 
+/// `2^exponent`, of -1074 at least and 1023 at most.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(if exponent >= -1022 {
+        ((exponent + 1023) as u64) << 52
+    } else {
+        1 << (exponent + 1074)
+    })
+}
+
 /// The value of the lowest set bit; infinite for zero, and for what has none.
 fn lowest_bit(value: f64) -> f64 {
     let bits = value.to_bits();
@@ -420,5 +434,5 @@ fn lowest_bit(value: f64) -> f64 {
         return if value == 0.0 { f64::INFINITY } else { 0.0 };
     }
     let lowest = if fraction == 0 { 52 } else { fraction.trailing_zeros() as i32 };
-    libm::ldexp(1.0, exponent - 1023 - 52 + lowest)
+    power_of_two(exponent - 1023 - 52 + lowest)
 }

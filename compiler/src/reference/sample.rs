@@ -6,6 +6,7 @@
 //! a full evaluation would: all corners of the iteration space, and seeded tuples between.
 
 use super::evaluator::{Evaluator, Run};
+use super::wanted::{Elements, Wanted};
 use crate::builtins::random::philox4x32;
 use crate::check::typed::*;
 use crate::check::walk::{Node, walk_statement};
@@ -71,8 +72,8 @@ fn reads_and_writes(kernel: &Kernel, statement: &Stmt) -> Uses {
 }
 
 impl<'a> Evaluator<'a> {
-    /// Runs a kernel that can be sampled.
-    pub(super) fn run_sampled(&mut self, spec: SampleSpec) -> Run<()> {
+    /// Runs a kernel that can be sampled: the iterations of a sample, of these those that write wanted elements.
+    pub(super) fn run_sampled(&mut self, sample: Option<SampleSpec>, elements: Option<&Elements>) -> Run<()> {
         let kernel = self.kernel;
         for (position, statement) in kernel.body.iter().enumerate() {
             let axes: &'a [Axis] = match &statement.kind {
@@ -82,21 +83,35 @@ impl<'a> Evaluator<'a> {
                     continue;
                 }
             };
+            let wanted = elements.map(|elements| Wanted::of(self, statement, elements));
+            let mut once = |this: &mut Self| -> Run<()> {
+                if let Some(wanted) = &wanted
+                    && !wanted.has(this)?
+                {
+                    return Ok(());
+                }
+                match &statement.kind {
+                    StmtKind::Store { access, path, combine, value, .. } => {
+                        this.store_once(access, path, *combine, value)
+                    }
+                    StmtKind::Forall { body, .. } => this.statements(&body.statements),
+                    _ => Ok(()),
+                }
+            };
+            let Some(spec) = sample else {
+                if self.each(axes, &mut once)? {
+                    self.taint_assigned(std::slice::from_ref(statement));
+                }
+                continue;
+            };
             let mut seen: BTreeSet<Vec<i64>> = BTreeSet::new();
             let corners = 1u64 << axes.len().min(6);
             for draw in 0..spec.iterations.max(corners) {
                 let Some(tuple) = self.choose(axes, draw, corners, spec.seed, position as u32)? else {
                     continue;
                 };
-                if !seen.insert(tuple) {
-                    continue;
-                }
-                match &statement.kind {
-                    StmtKind::Store { access, path, combine, value, .. } => {
-                        self.store_once(access, path, *combine, value)?;
-                    }
-                    StmtKind::Forall { body, .. } => self.statements(&body.statements)?,
-                    _ => {}
+                if seen.insert(tuple) {
+                    once(self)?;
                 }
             }
         }

@@ -27,8 +27,8 @@ use crate::transfer::run::Outputs;
 use krn_compiler::check::typed::{Kernel, Program, SignatureItem};
 use krn_compiler::data::HostArray;
 use krn_compiler::reference::{
-    self, BrokenLaw, CompareReport, EvalError, Evaluations, Inputs, LEAST_EVALUATIONS, Options, SampleSpec,
-    can_sample, estimate_cost,
+    self, BrokenLaw, CompareReport, Elements, EvalError, Evaluations, Inputs, LEAST_EVALUATIONS, Options,
+    SampleSpec, can_sample, estimate_cost, evaluate_lawfully,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -331,7 +331,7 @@ fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Expectation {
         seed: options.seed,
     };
     let each = (cost.total / cost.iterations.max(1)).max(1);
-    let mut reference_options = Options {
+    let reference_options = Options {
         step_limit: options.step_limit,
         model,
         progress: options.progress,
@@ -342,22 +342,53 @@ fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Expectation {
         Ok(outputs) => outputs,
         Err(error) => return Expectation { outputs: Err(error), evaluations: None },
     };
-    let open = outputs.arrays.values().chain(outputs.statics.values()).any(reference::OutputArray::has_open);
-    // What an evaluation takes is known by now, and what it may take.
-    let (taken, most) = (u128::from(outputs.steps).max(1), options.second_steps / LEAST_EVALUATIONS);
-    let evaluations = if !open {
-        None
-    } else if taken <= most {
-        Some(reference::evaluate_lawfully(inputs, &reference_options, options.second_steps / taken))
-    } else if sampled {
-        let iterations = reference_options.sample.map_or(cost.iterations, |spec| spec.iterations.into());
-        reference_options.sample = Some(sample(iterations.saturating_mul(most) / taken));
-        Some(reference::evaluate_lawfully(inputs, &reference_options, LEAST_EVALUATIONS))
-    } else {
-        None
-    };
+    let evaluations = second(inputs, reference_options, options.second_steps, &outputs);
     let outputs = Ok(outputs);
     Expectation { outputs, evaluations }
+}
+
+/// The lawful evaluations of what is open in `outputs`, which `reference_options` gave: of all of it where `steps` allow.
+fn second(
+    inputs: &Inputs<'_>,
+    mut reference_options: Options,
+    steps: u128,
+    outputs: &reference::Outputs,
+) -> Option<Evaluations> {
+    let arrays = outputs.arrays.iter().chain(&outputs.statics);
+    let mut open: Elements = arrays.map(|(name, array)| (name.clone(), array.open())).collect();
+    open.retain(|_, elements| !elements.is_empty());
+    if open.is_empty() {
+        return None;
+    }
+    let most = steps / LEAST_EVALUATIONS;
+    if !can_sample(inputs.kernel) {
+        let possible = u128::from(outputs.steps) <= most;
+        return possible.then(|| evaluate_lawfully(inputs, &reference_options, steps)).flatten();
+    }
+    let elements = |array: &reference::OutputArray| (array.bounds.len() as u128).max(1);
+    let all: u128 = outputs.arrays.values().chain(outputs.statics.values()).map(elements).sum();
+    // An iteration that writes several elements takes longer.
+    let estimate = u128::from(outputs.steps) * count(&open) / all.max(1);
+    thin(&mut open, estimate.div_ceil(most.max(1)));
+    loop {
+        reference_options.elements = Some(open.clone());
+        let evaluations = evaluate_lawfully(inputs, &reference_options, steps);
+        let before = count(&open);
+        thin(&mut open, 8);
+        if evaluations.is_some() || count(&open) == before {
+            return evaluations;
+        }
+    }
+}
+
+fn count(open: &Elements) -> u128 {
+    open.values().map(|elements| elements.len() as u128).sum()
+}
+
+/// Keeps one of so many elements, and one of each array at least.
+fn thin(open: &mut Elements, step: u128) {
+    let step = usize::try_from(step.max(1)).unwrap_or(usize::MAX);
+    open.values_mut().for_each(|elements| *elements = elements.iter().copied().step_by(step).collect());
 }
 
 fn compare(

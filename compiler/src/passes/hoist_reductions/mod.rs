@@ -115,11 +115,16 @@ impl Pass for HoistReductions {
 /// Takes reductions out of the loops of a launch; whether there were any.
 fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let mut changed = checks::split(kernel, launch);
+    // What is the same for all elements of an array hides the product that fills it.
+    while let Some(found) = find(kernel, launch, |way| way == Way::Before) {
+        before(kernel, &found);
+        changed = true;
+    }
     while distribute::split(kernel, launch, target) {
         changed = true;
     }
     loop {
-        while let Some(found) = find(kernel, launch) {
+        while let Some(found) = find(kernel, launch, |_| true) {
             match found.way {
                 Way::Around => around(kernel, &found),
                 Way::Before => before(kernel, &found),
@@ -174,8 +179,8 @@ enum Way {
 }
 
 /// The first reduction of a launch that can leave a parallel loop or, where it is the same for all terms, another reduction,
-/// from the outermost loops inwards.
-fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
+/// from the outermost loops inwards; of those ways that are `meant`.
+fn find(kernel: &Kernel, launch: Launch, meant: impl Fn(Way) -> bool) -> Option<Found> {
     let root = kernel.launches[launch].body;
     let written = written_buffers(kernel, root);
     let mut foralls = Vec::new();
@@ -199,7 +204,8 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
             .filter(|need| need.is_safe(kernel, forall))
             .collect();
         needs.iter().find_map(|need| {
-            let (need, way) = way(kernel, launch, (outside, forall), need, (&needs, &written))?;
+            let found = way(kernel, launch, (outside, forall), need, (&needs, &written));
+            let (need, way) = found.filter(|(_, way)| meant(*way))?;
             Some(Found { forall, outside, need, way })
         })
     })

@@ -1,5 +1,6 @@
 //! What a reduction in a loop is made of.
 
+use crate::analysis::is_always_inside;
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
@@ -141,19 +142,13 @@ fn can_move(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> bool {
     }
 }
 
-/// Whether each subscript of a load is the index of a loop from 0 to the array's extent along that axis.
+/// Whether a load is of an element that is there whatever the indices of the loops around it are.
 fn is_inside(kernel: &Kernel, parents: &Parents, load: Inst) -> bool {
-    let data = &kernel.insts[load];
-    let Payload::Access { buffer, .. } = data.payload else { return false };
-    let extents = &kernel.buffers[buffer].extents;
-    kernel.subscripts(data).iter().zip(extents).all(|(subscript, extent)| {
-        let Some((low, high)) = bounds(kernel, parents, *subscript) else { return false };
-        let runs_to = |high: &Expr| {
-            high == extent || *extent == Expr::binary(BinaryOp::Max, high.clone(), Expr::Int(0))
-        };
-        kernel.int_of(low).is_some_and(|low| low >= 0)
-            && kernel.symbolic(high).is_some_and(|high| runs_to(&high))
-    })
+    let bounds = |subscript: Value| {
+        let (low, high) = bounds(kernel, parents, subscript)?;
+        Some((Expr::Int(i64::try_from(kernel.int_of(low)?).ok()?), kernel.symbolic(high)?))
+    };
+    is_always_inside(kernel, load, &bounds, &[])
 }
 
 /// The bounds of the loop that a value is an index of.

@@ -127,20 +127,18 @@ impl Costs {
             let buffer = &kernel.buffers[access.buffer];
             let width = buffer.element.leaves[access.leaf as usize].scalar.size();
             let params = &kernel.blocks[body].params;
-            let stride = |param: &Value| {
+            let moves = |param: &Value| {
                 let subscripts = kernel.subscripts(&kernel.insts[access.inst]);
-                match affine.begins_by(subscripts, *param) {
-                    true => Stride::Irregular,
-                    false => affine.stride(access.inst, *param),
+                // Lanes begin somewhere else each, whatever their subscripts say.
+                if affine.begins_by(subscripts, *param) {
+                    return (Stride::Irregular, None);
                 }
+                let stride = affine.stride(access.inst, *param);
+                let of_lanes = || sectors_of_lanes(&affine, access.inst, *param, 32);
+                (stride, (stride == Stride::Irregular).then(of_lanes).flatten())
             };
-            let strides: Vec<Stride> = params.iter().map(stride).collect();
+            let (strides, irregular): (Vec<Stride>, Vec<Option<u64>>) = params.iter().map(moves).unzip();
             let weight = weight(kernel, (&parents, &mut affine), forall, &access);
-            let of_lanes = |(param, stride): (&Value, &Stride)| match stride {
-                Stride::Irregular => sectors_of_lanes(&affine, access.inst, *param, 32),
-                _ => None,
-            };
-            let irregular = params.iter().zip(&strides).map(of_lanes).collect();
             (buffer.kind != BufferKind::Private).then_some(AccessCost {
                 access,
                 strides,

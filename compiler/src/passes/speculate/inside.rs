@@ -1,5 +1,6 @@
 //! Loads of elements that are there whatever the indices of the loops around are.
 
+use crate::analysis::is_always_inside;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::manifest::Expr;
@@ -24,24 +25,17 @@ impl Index {
 
 /// Whether a load is of an element that is there whatever the indices are.
 pub fn is_inside(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
-    let data = &kernel.insts[load];
-    let Payload::Access { buffer, .. } = data.payload else { return false };
-    let array = &kernel.buffers[buffer];
-    let is_there = |(subscript, extent): (&Value, &Expr)| {
-        if let (Some(at), Expr::Int(extent)) = (kernel.int_of(*subscript), extent) {
-            return (0..i128::from(*extent)).contains(&at);
-        }
-        let index = around.iter().find(|index| index.value == *subscript);
-        index.is_some_and(|index| {
-            kernel.int_of(index.low) == Some(0)
-                && mutant!(
-                    "speculate: every index lies within the array",
-                    kernel.symbolic(index.high).as_ref() == Some(extent),
-                    true
-                )
-        })
+    let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return false };
+    let bounds = |subscript: Value| {
+        let index = around.iter().find(|index| index.value == subscript)?;
+        let low = i64::try_from(kernel.int_of(index.low)?).ok()?;
+        Some((Expr::Int(low), kernel.symbolic(index.high)?))
     };
-    array.element.as_scalar().is_some()
+    kernel.buffers[buffer].element.as_scalar().is_some()
         && !written.contains(buffer)
-        && data.arguments.iter().zip(&array.extents).all(is_there)
+        && mutant!(
+            "speculate: every index lies within the array",
+            is_always_inside(kernel, load, &bounds, &[]),
+            true
+        )
 }

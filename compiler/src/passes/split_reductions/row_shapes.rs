@@ -24,6 +24,8 @@ pub struct Rows {
     pub packs: bool,
     /// So may it where rows of one length are too short for all of it.
     pub short: bool,
+    /// Where neighbours of a row lie apart: so many rows are worth a team each.
+    pub at_most: Option<i64>,
     /// A thread keeps elements of a row beside those that it reads.
     pub own_array: bool,
     /// The names of the outer axes.
@@ -47,6 +49,8 @@ pub struct Shape {
     pub checked: bool,
     /// Fewer threads than there could be, each with more of the row: for so many rows that they fill the machine all the same.
     pub few: bool,
+    /// As many threads as a block can have: for so few rows that fewer would leave multiprocessors half empty.
+    pub wide: bool,
 }
 
 impl Shape {
@@ -101,6 +105,8 @@ const LANE_ELEMENTS: i64 = 16;
 const LANE_RESULTS: i64 = 32;
 /// Threads of a multiprocessor with which few lanes a row keep its memory busy, each with several accesses under way.
 const BUSY_THREADS: i64 = 1024;
+/// Threads of the largest block, of which a multiprocessor holds two.
+const WIDE: i64 = 1024;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
 /// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
@@ -136,6 +142,7 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         words: rows.held,
         checked: rows.checked,
         few: false,
+        wide: false,
     };
     // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
     let several =
@@ -214,7 +221,12 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
             }
         }
     }
-    let long = said.threads.unwrap_or(if rows.reused { 512 } else { 256 });
+    let long = match (rows.at_most, rows.reused) {
+        (Some(_), _) => WIDE,
+        (None, true) => 512,
+        (None, false) => 256,
+    };
+    let long = said.threads.unwrap_or(long);
     let mut vectors = vec![vector, 1];
     vectors.dedup();
     if rows.packs {
@@ -223,6 +235,9 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
     for vector in vectors {
         if !rows.reused && !rows.packs {
             shapes.push(shape("row_warp_walk", 32, None, vector, false));
+        }
+        if said.threads.is_none() && long < WIDE && rows.count.is_some() {
+            shapes.push(Shape { wide: true, ..shape("row_wide_walk", WIDE, None, vector, false) });
         }
         shapes.push(shape("row_walk", long, None, vector, false));
     }
@@ -269,9 +284,19 @@ pub fn conditions(rows: &Rows, shape: &Shape, target: &TargetFacts) -> Condition
         (None, false) => MIN_MEAN,
     };
     conditions = conditions.prefers(compared(BinaryOp::GreaterEqual, least));
+    if let (Some(most), Some((count, _))) = (rows.at_most, &rows.count) {
+        conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, count.clone(), Expr::Int(most)));
+    }
     if shape.held.is_none() && shape.threads <= 32 {
         let next = team.and_then(|team| TEAMS.get(team + 1)).map_or(WARP_ROW, |(_, least, _)| *least);
         conditions = conditions.prefers(compared(BinaryOp::Less, next));
+    }
+    if let (true, Some((count, _))) = (shape.wide, &rows.count) {
+        // Each thread of a long row has its share of it in several turns.
+        let all = Expr::Int(2 * i64::from(target.multiprocessors));
+        conditions = conditions
+            .prefers(compared(BinaryOp::GreaterEqual, WIDE * GROUPS))
+            .prefers(Expr::binary(BinaryOp::LessEqual, count.clone(), all));
     }
     if shape.vector > 1 {
         let rest = Expr::binary(BinaryOp::Rem, extent(), Expr::Int(shape.vector));

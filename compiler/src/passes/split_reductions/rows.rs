@@ -16,14 +16,16 @@ use crate::passes::pass::TargetFacts;
 use crate::passes::special::{Special, specialize};
 use rustc_hash::FxHashMap;
 
+/// Rows whose neighbours lie a sector apart each: so many threads, one for each, wait for memory as long as teams do that bring
+/// a sector for each element. A load takes some 150 cycles where four are under way, and 60 sectors come in a cycle.
+const STRIDED_ROWS: i64 = 8192;
+
 /// What of a launch's outer loop is rows, if it pays to share them.
 pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
     let mut loops = Vec::new();
-    if !collect(kernel, body, &mut loops) || loops.is_empty() {
-        return None;
-    }
-    if !buffers_allow(kernel, body, &loops) {
+    collect(kernel, body, &mut loops);
+    if loops.is_empty() || !buffers_allow(kernel, body, &loops) {
         return None;
     }
     let Length { extent, exact } = length(kernel, forall, &loops)?;
@@ -45,10 +47,12 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
             false => outer_cost(kernel, region, forall),
         });
     }
-    if shared.sectors >= own.sectors {
+    // Neighbours of a row lie apart, and those of the outer axis do not.
+    let strided = shared.sectors >= own.sectors;
+    if strided && !turns_in_order(kernel, body, &loops) {
         return None;
     }
-    let vector = vector(kernel, &loops);
+    let vector = if strided { 1 } else { vector(kernel, &loops) };
     let said = loops.iter().map(|inst| said(kernel, *inst));
     let said = said.reduce(|first, next| Said {
         threads: first.threads.or(next.threads),
@@ -72,17 +76,22 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let vector = if exact { vector } else { 1 };
     let last = kernel.loop_bounds(forall).last().and_then(|(low, high)| kernel.symbolic_extent(*low, *high));
     let count = kernel.symbolic_iterations(forall).zip(last);
+    if strided && count.is_none() {
+        return None;
+    }
+    let sectors = shared.sectors.max(1).div_ceil(loops.len() as u64);
     let mut checked = false;
     kernel.walk(body, &mut |_, inst| checked |= kernel.insts[inst].opcode == Opcode::Check);
     let straight = &kernel.blocks[body].insts;
     let meets = loops.iter().all(|inst| straight.contains(inst));
     Some(Rows {
         // What several axes go through is more than threads hold.
-        reused: loops.len() > 1 && exact && !has_nest(kernel, &loops),
+        reused: loops.len() > 1 && exact && !strided && !has_nest(kernel, &loops),
         held: held(kernel, &kernel.blocks[body].params, &loops),
         checked,
         packs: !exact && meets,
-        short: exact && meets,
+        short: exact && meets && !strided,
+        at_most: strided.then(|| STRIDED_ROWS * 32 / i64::try_from(sectors).unwrap_or(i64::MAX)),
         own_array,
         outer,
         extent,
@@ -91,6 +100,13 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         vector,
         said,
     })
+}
+
+/// Whether some of the loops are done again and again by a sequential loop around them: what no form but a team shares.
+fn turns_in_order(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
+    let parents = kernel.parents_in(body);
+    let is_sequential = |inst: Inst| matches!(kernel.insts[inst].opcode, Opcode::For | Opcode::While);
+    loops.iter().any(|inst| parents.enclosing(*inst).any(is_sequential))
 }
 
 /// Whether all that a loop walks of an array lies within a sector: the thread that asks for one element has got all of them.
@@ -137,23 +153,16 @@ fn held(kernel: &Kernel, outer: &[Value], loops: &[Inst]) -> Held {
     Held { element: element.max(1), results }
 }
 
-/// The outermost loops that stand under straight control; `false` where something forbids sharing.
-fn collect(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) -> bool {
-    kernel.blocks[block].insts.iter().all(|inst| {
+/// The outermost loops that threads can share, in sequential loops and branches too: whether these go on is the same for
+/// all of a team.
+fn collect(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) {
+    for inst in &kernel.blocks[block].insts {
         let data = &kernel.insts[*inst];
         match (&data.payload, data.opcode) {
-            (_, Opcode::While) => false,
-            (Payload::Loop { .. }, Opcode::Forall) | (Payload::Reduce { .. }, _) => {
-                loops.push(*inst);
-                let mut whiles = false;
-                kernel.walk(data.regions[0], &mut |_, inst| {
-                    whiles |= kernel.insts[inst].opcode == Opcode::While;
-                });
-                !whiles
-            }
-            _ => data.regions.iter().all(|region| collect(kernel, *region, loops)),
+            (Payload::Loop { .. }, Opcode::Forall) | (Payload::Reduce { .. }, _) => loops.push(*inst),
+            _ => data.regions.iter().for_each(|region| collect(kernel, *region, loops)),
         }
-    })
+    }
 }
 
 /// Whether memory that the iteration writes is only ever touched by the thread that a loop gives the element to.

@@ -163,7 +163,7 @@ impl Team {
         if is_shared(emit.kernel, inst) {
             self.shared(emit, inst, map);
         } else if data.regions.iter().any(|region| shared_loop(emit.kernel, *region).is_some())
-            || (matches!(data.opcode, Opcode::If | Opcode::For) && writes_for_all(emit.kernel, inst))
+            || (matches!(data.opcode, Opcode::If | Opcode::For | Opcode::While) && writes_for_all(emit.kernel, inst))
         {
             self.control(emit, &data, map);
         } else if self.size > 1 && writes_for_all(emit.kernel, inst) {
@@ -215,6 +215,36 @@ impl Team {
                     self.block(emit, region, map);
                     emit.kernel.yields(region).iter().map(|value| mapped(map, *value)).collect()
                 });
+                (self.looped, self.alternating) = outer;
+                results
+            }
+            Opcode::While => {
+                let given: Vec<Value> = data.arguments.iter().map(|value| mapped(map, *value)).collect();
+                let (test, body) = (data.regions[0], data.regions[1]);
+                let alternating = meetings(emit.kernel, body) > 1;
+                // What the test has need not come in the last turn.
+                let outer = (self.looped, self.alternating);
+                (self.looped, self.alternating) = (true, false);
+                let inside = self.inside.filter(|_| !self.changed.is_empty());
+                let team = std::cell::RefCell::new((&mut *self, map.clone()));
+                let results = emit.while_loop(
+                    &given,
+                    |emit, carried| {
+                        let (team, map) = &mut *team.borrow_mut();
+                        map.extend(emit.kernel.blocks[test].params.iter().copied().zip(carried.iter().copied()));
+                        team.block(emit, test, map);
+                        let goes_on = mapped(map, emit.kernel.yields(test)[0]);
+                        // What comes once more may never see the condition become false.
+                        inside.map_or(goes_on, |inside| emit.binary(Opcode::And, goes_on, inside))
+                    },
+                    |emit, carried| {
+                        let (team, map) = &mut *team.borrow_mut();
+                        team.alternating = alternating;
+                        map.extend(emit.kernel.blocks[body].params.iter().copied().zip(carried.iter().copied()));
+                        team.block(emit, body, map);
+                        emit.kernel.yields(body).iter().map(|value| mapped(map, *value)).collect()
+                    },
+                );
                 (self.looped, self.alternating) = outer;
                 results
             }

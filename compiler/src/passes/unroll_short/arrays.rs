@@ -81,6 +81,11 @@ impl Search<'_> {
             return true;
         }
         let known = match kernel.values[value].definition {
+            Definition::Result(inst, at) if kernel.insts[inst].opcode == Opcode::If => {
+                let data = &kernel.insts[inst];
+                let yields = data.regions.iter().map(|region| kernel.yields(*region)[usize::from(at)]);
+                self.is_known(data.arguments[0]) && yields.into_iter().all(|value| self.is_known(value))
+            }
             Definition::Result(inst, _) => {
                 let data = &kernel.insts[inst];
                 let is_leaf = data.arguments.is_empty() && data.opcode != Opcode::Const;
@@ -119,8 +124,12 @@ fn literal(kernel: &Kernel, value: Value, known: &Known) -> Option<Constant> {
     if let Some(constant) = known.get(&value) {
         return Some(*constant);
     }
-    let Definition::Result(inst, _) = kernel.values[value].definition else { return None };
+    let Definition::Result(inst, at) = kernel.values[value].definition else { return None };
     let data = &kernel.insts[inst];
+    if data.opcode == Opcode::If {
+        let Constant::Bool(holds) = literal(kernel, data.arguments[0], known)? else { return None };
+        return literal(kernel, kernel.yields(data.regions[usize::from(!holds)])[usize::from(at)], known);
+    }
     let operands: Option<Vec<Constant>> =
         data.arguments.iter().map(|argument| literal(kernel, *argument, known)).collect();
     evaluate(data.opcode, &data.payload, &operands?)

@@ -151,6 +151,28 @@ fn softmax_rows_sum_to_one_and_sampled_rows_agree_with_all() {
 }
 
 #[test]
+fn what_writes_wanted_elements_is_evaluated_and_nothing_else() {
+    let b = softmax();
+    let values: Vec<f64> = (0..200 * 3).map(|i| f64::from(i * 37 % 101) / 10.0).collect();
+    let x = host(Scalar::F32, &[200, 3], &values);
+    let full = b.run(&[], &[("x", &x)]).unwrap();
+    // A row writes three elements.
+    let elements = Some([("y".to_string(), vec![4, 596])].into());
+    let options = Options { elements, ..Options::default() };
+    let some = b.run_with(&[], &[("x", &x)], &options).unwrap();
+    assert_eq!(some.arrays["y"].evaluated.clone().unwrap(), [3, 4, 5, 594, 595, 596]);
+    let all = numbers(&full, "y");
+    assert_eq!(numbers(&some, "y"), [&all[3..6], &all[594..597]].concat());
+    assert!(some.steps * 5 < full.steps);
+    // Of a sample, which has the first row and the last one.
+    let sample = Some(SampleSpec { iterations: 2, seed: 0 });
+    let elements = Some([("y".to_string(), vec![0, 300])].into());
+    let options = Options { sample, elements, ..Options::default() };
+    let some = b.run_with(&[], &[("x", &x)], &options).unwrap();
+    assert_eq!(some.arrays["y"].evaluated.clone().unwrap(), [0, 1, 2]);
+}
+
+#[test]
 fn an_inout_can_be_sampled_and_a_combined_result_cannot() {
     let mut b = Build::new();
     let (y, n) = b.vector("y", ArrayRole::InOut, Type::I32, "n");
