@@ -1,5 +1,6 @@
-"""Workloads of `breadth.py`, a tenth set: inference, training, vision, simulations, signals, learning, graphs, formats."""
+"""Workloads of `breadth.py`, a tenth set: inference, training, vision, simulation, signals, learning, graphs."""
 
+import functools
 import math
 
 import torch
@@ -14,6 +15,12 @@ from unseen_workloads import HALF, Record, add, of
 
 def tenth(name, dims, small, arrays, peer, **more):
     add("unseen_10.krn", name, dims, small, arrays, peer, **more)
+
+
+@functools.cache
+def table(values, dtype, device):
+    """A tensor of literals, which a captured graph may not copy to the device."""
+    return torch.tensor(values, dtype=dtype, device=device)
 
 
 # Inference.
@@ -46,10 +53,10 @@ def expert_swiglu(d, x, token, expert, w):
 
 
 def nvfp4_linear(d, x, packed, scale):
-    values = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
-    table = torch.tensor(values + [-v for v in values], dtype=F16, device=x.device)
+    values = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+    value = table(values + tuple(-v for v in values), F16, x.device)
     codes = torch.stack([packed & 15, packed >> 4], -1).flatten(2)
-    w = table[codes.long()] * scale.view(torch.float8_e4m3fn).to(F16)[..., None]
+    w = value[codes.long()] * scale.view(torch.float8_e4m3fn).to(F16)[..., None]
     return (0.5 * F.linear(x, w.flatten(1)).float()).to(F16)
 
 
@@ -99,7 +106,11 @@ tenth(
     "nvfp4_linear",
     {"m": 32, "n": 14336, "g": 256},
     {"m": 5, "n": 29, "g": 7},
-    {"x": shaped(lambda d: (d["m"], 16 * d["g"]), F16), "packed": of("n g 8", BYTES), "scale": of("n g", integers(8, 56, torch.uint8))},
+    {
+        "x": shaped(lambda d: (d["m"], 16 * d["g"]), F16),
+        "packed": of("n g 8", BYTES),
+        "scale": of("n g", integers(8, 56, torch.uint8)),
+    },
     nvfp4_linear,
     values={"factor": 0.5},
     slack=1e-1,
@@ -191,7 +202,7 @@ def augment_images(d, x, corner, flip, factor):
     t = (middle + contrast * (t - middle)).clamp(0, 1)
     own = grey(t)[..., None]
     t = (own + colour * (t - own)).clamp(0, 1)
-    mean, spread = (torch.tensor(v, device=x.device) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    mean, spread = (table(v, torch.float32, x.device) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
     return ((t - mean) / spread).permute(0, 3, 1, 2).to(F16)
 
 
@@ -343,7 +354,7 @@ def boris_push(d, at, speed, e, b):
     part, electric, magnetic = at - low, 0.0, 0.0
     low = low.long()
     for corner in range(8):
-        step = torch.tensor([corner & 1, corner >> 1 & 1, corner >> 2], device=at.device)
+        step = table((corner & 1, corner >> 1 & 1, corner >> 2), torch.int64, at.device)
         x, y, z = ((low + step) % m).unbind(1)
         weight = torch.where(step == 1, part, 1 - part).prod(1, keepdim=True)
         electric, magnetic = electric + weight * e[z, y, x], magnetic + weight * b[z, y, x]
@@ -512,7 +523,12 @@ tenth(
     "boosting_splits",
     {"n": 1000003, "features": 28},
     {"n": 503, "features": 3},
-    {"bin": of("n features", BYTES), "node": of("n", integers(0, 8, INT)), "g": of("n"), "h": of("n", between(0.1, 1.0))},
+    {
+        "bin": of("n features", BYTES),
+        "node": of("n", integers(0, 8, INT)),
+        "g": of("n"),
+        "h": of("n", between(0.1, 1.0)),
+    },
     boosting_splits,
     results=("slope", "curve", "gain", "at"),
     values={"nodes": 8, "ridge": 1.0},

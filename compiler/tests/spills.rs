@@ -44,6 +44,8 @@ const EXEMPT: &[(&str, &str)] = &[
     ("places_row_256_masked_general", PAIRS),
     ("ties_row_256", PAIRS),
     ("ties_row_256_masked_general", PAIRS),
+    ("top_p_sample_row_128", PAIRS),
+    ("top_p_sample_row_128_masked_general", PAIRS),
     ("top_two_row_256_masked_general", PAIRS),
     ("u32_extremes_row_256_masked_general", PAIRS),
     ("u8_extremes_row_128_masked_general", PAIRS),

@@ -52,6 +52,7 @@ mod reduce_atomics;
 mod rematerialize;
 mod reuse;
 mod rfactor;
+mod rows_last;
 mod scalarize;
 mod sink_loads;
 mod soa;

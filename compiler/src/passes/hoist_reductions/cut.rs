@@ -28,7 +28,7 @@
 
 use super::super::collapse;
 use super::columns::{fills, turns, walks_rows};
-use super::distribute::{own_arrays, rows_last};
+use super::distribute::long_rows_last;
 use super::launch::{Along, Part, launch_of, load};
 use super::nest::{is_loop, only_forall};
 use super::terms::{needs_of, slice};
@@ -41,6 +41,7 @@ use crate::mutants::mutant;
 use crate::passes::insert;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
+use crate::passes::rows_last::own_arrays;
 use cranelift_entity::EntitySet;
 
 /// Cuts the iterations of a launch's loop before, or behind, the last loop in them; whether it did.
@@ -98,7 +99,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let are_rows = walks_rows(kernel, forall, last)
         || first.iter().any(|inst| is_loop(kernel, *inst) && walks_rows(kernel, forall, *inst));
     if are_rows {
-        rows_last(kernel, launch, own, kernel.blocks[body].params.len());
+        long_rows_last(kernel, launch, own, kernel.blocks[body].params.len());
     }
     cut(kernel, launch, forall, body, (first, second));
     if kernel.insts[last].opcode == Opcode::Forall {

@@ -28,7 +28,7 @@
 
 use super::super::collapse;
 use super::launch::{Along, Part, launch_of, load, product};
-use super::nest::{is_loop, only_forall};
+use super::nest::{is_loop, loops_of, only_forall};
 use super::products::LEAST_ROWS;
 use super::terms::{can_move, needs_of, slice};
 use super::worth::LEAST_STEPS;
@@ -43,6 +43,7 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
+use crate::passes::rows_last::{own_arrays, rows_last};
 use cranelift_entity::EntitySet;
 
 /// Elements of a row that a team of threads is to share: shorter ones lie better as columns, of which a thread has one (60 centres
@@ -80,7 +81,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst, threads))
         || last(kernel, launch, (forall, body), threads);
     if is_split {
-        rows_last(kernel, launch, own, kernel.blocks[body].params.len());
+        long_rows_last(kernel, launch, own, kernel.blocks[body].params.len());
         // What is left may be one loop, of which the iterations around are axes then: the second product of a row.
         collapse::nested(kernel, launch);
     }
@@ -122,34 +123,8 @@ fn share_arrays(kernel: &mut Kernel, (root, forall): (Block, Inst), inst: Inst) 
     !private.is_empty()
 }
 
-/// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
-pub fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
-    let params = &kernel.blocks[body].params;
-    let mut found: Vec<(Buffer, bool)> = Vec::new();
-    let mut look = |inst: Inst, inside: bool| {
-        let data = &kernel.insts[inst];
-        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
-        let of = &kernel.buffers[buffer];
-        let rank = of.extents.len();
-        let subscripts = &data.arguments[..rank];
-        let is_own = inside
-            && matches!(data.opcode, Opcode::Load | Opcode::Store)
-            && of.kind == BufferKind::Scratch
-            && rank > params.len()
-            && subscripts[rank - params.len()..] == params[..];
-        match found.iter_mut().find(|(known, _)| *known == buffer) {
-            Some((_, known)) => *known &= is_own,
-            None => found.push((buffer, is_own)),
-        }
-    };
-    for other in kernel.bodies() {
-        kernel.walk(other, &mut |_, inst| look(inst, other == kernel.launches[launch].body));
-    }
-    found.into_iter().filter(|(_, is_own)| *is_own).map(|(buffer, _)| buffer).collect()
-}
-
-/// Lets long rows of such arrays lie side by side, and no longer those of neighbouring iterations: threads share a row.
-pub fn rows_last(kernel: &mut Kernel, launch: Launch, mut arrays: Vec<Buffer>, count: usize) {
+/// Lets long rows of arrays of an iteration's own lie side by side: threads share a row.
+pub fn long_rows_last(kernel: &mut Kernel, launch: Launch, mut arrays: Vec<Buffer>, count: usize) {
     arrays.retain(|buffer| {
         let extents = &kernel.buffers[*buffer].extents;
         let row = extents[..extents.len() - count].iter().cloned();
@@ -158,18 +133,7 @@ pub fn rows_last(kernel: &mut Kernel, launch: Launch, mut arrays: Vec<Buffer>, c
             ask(kernel, launch, &Conditions::new().prefers_at_least(&row, LONG_ROW)) == Answer::Yes
         })
     });
-    for buffer in &arrays {
-        kernel.buffers[*buffer].extents.rotate_right(count);
-    }
-    let mut accesses = Vec::new();
-    kernel.walk_all(&mut |_, inst| match kernel.insts[inst].payload {
-        Payload::Access { buffer, .. } if arrays.contains(&buffer) => accesses.push((inst, buffer)),
-        _ => {}
-    });
-    for (inst, buffer) in accesses {
-        let rank = kernel.buffers[buffer].extents.len();
-        kernel.insts[inst].arguments[..rank].rotate_right(count);
-    }
+    rows_last(kernel, &arrays, count);
 }
 
 /// The loop of a product that stands in another loop's body, if it is one, and the sizes for which tiles are to be expected.
@@ -249,19 +213,6 @@ impl Inner {
 
     fn axes(&self) -> Vec<Along> {
         self.around.iter().chain(&self.own).cloned().collect()
-    }
-}
-
-/// The loops of a block and of its branches, without those inside them.
-fn loops_of(kernel: &Kernel, block: Block, found: &mut Vec<Inst>) {
-    for inst in &kernel.blocks[block].insts {
-        match kernel.insts[*inst].opcode {
-            _ if is_loop(kernel, *inst) => found.push(*inst),
-            Opcode::If => {
-                kernel.insts[*inst].regions.iter().for_each(|region| loops_of(kernel, *region, found))
-            }
-            _ => {}
-        }
     }
 }
 

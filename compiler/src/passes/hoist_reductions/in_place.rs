@@ -1,4 +1,4 @@
-//! Rows whose sum is combined with an element that is changed in place.
+//! Rows, and few columns, whose sum is combined with an element that is changed in place.
 //!
 //! ```text
 //! forall axis0 "i" (v0) {                                           before
@@ -12,27 +12,35 @@
 //! ```
 //!
 //! The threads that share a row would read the element that one of them writes. In launches of their own, the row has a team, and
-//! the element one thread. Moving averages of optimisers and of norms are like that.
+//! the element one thread. Moving averages of optimisers and of norms are like that. So are columns of which there are too few to
+//! fill the machine: alone they are cut into pieces.
 
+use super::columns::fills;
 use super::need::Need;
-use super::nest::only_forall;
+use super::nest::{loops_of, only_forall};
 use super::products::LEAST_STEPS;
 use crate::analysis::contraction::contractions;
-use crate::analysis::{Affine, Answer, Conditions, Stride, Uses, accesses, ask, written_buffers};
+use crate::analysis::{Affine, Answer, Conditions, Stride, Uses, accesses, ask, written_buffers, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::passes::accumulate::accumulations;
+use crate::passes::pass::TargetFacts;
+use cranelift_entity::EntitySet;
 
 /// The reduction of rows in such a launch, and the loop.
-pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
+pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<(Inst, Need)> {
     let root = kernel.launches[launch].body;
     let forall = only_forall(kernel, launch)?;
     let body = kernel.insts[forall].regions[0];
-    let has_regions = |inst: &Inst| !kernel.insts[*inst].regions.is_empty();
-    let loops: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(has_regions).collect();
+    let mut loops = Vec::new();
+    loops_of(kernel, body, &mut loops);
     let [reduce] = loops[..] else { return None };
-    if kernel.insts[reduce].opcode != Opcode::Reduce || !walks_rows(kernel, body, reduce) {
+    if !kernel.blocks[body].insts.contains(&reduce) || kernel.insts[reduce].opcode != Opcode::Reduce {
+        return None;
+    }
+    let are_rows = walks_rows(kernel, body, reduce);
+    if !are_rows && fills(kernel, launch, forall, reduce, target) != Some(false) {
         return None;
     }
     // A product's results are threads' own.
@@ -49,6 +57,11 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
     if !written.iter().any(|buffer| in_place(&buffer)) {
         return None;
     }
+    // What an iteration writes later, no iteration has written when the launch before reads it.
+    let before = kernel.blocks[body].insts.iter().take_while(|inst| **inst != reduce);
+    let mut written = EntitySet::new();
+    written.extend(combined.iter().copied());
+    before.for_each(|inst| written.extend(written_by(kernel, *inst).iter()));
     let parents = kernel.parents_in(root);
     let need = Need::of(kernel, &parents, body, reduce, &written)?;
     if need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {

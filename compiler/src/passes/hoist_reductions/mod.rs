@@ -148,7 +148,7 @@ fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         launch::split(kernel, launch, forall, &need);
         changed = true;
     }
-    if let Some((forall, need)) = in_place::find(kernel, launch) {
+    if let Some((forall, need)) = in_place::find(kernel, launch, target) {
         launch::split(kernel, launch, forall, &need);
         changed = true;
     }

@@ -36,6 +36,19 @@ pub fn only_forall(kernel: &Kernel, launch: Launch) -> Option<Inst> {
     foralls.next().is_none().then_some(first)
 }
 
+/// The loops of a block and of its branches, without those inside them.
+pub fn loops_of(kernel: &Kernel, block: Block, found: &mut Vec<Inst>) {
+    for inst in &kernel.blocks[block].insts {
+        match kernel.insts[*inst].opcode {
+            _ if is_loop(kernel, *inst) => found.push(*inst),
+            Opcode::If => {
+                kernel.insts[*inst].regions.iter().for_each(|region| loops_of(kernel, *region, found))
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Whether an instruction is a loop.
 pub fn is_loop(kernel: &Kernel, inst: Inst) -> bool {
     matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)

@@ -13,6 +13,7 @@ use crate::ir::op::{Constant, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::passes::accumulate::{accumulations, into_atomics};
 use crate::passes::pass::TargetFacts;
+use crate::passes::rows_last::{own_arrays, rows_last};
 use crate::passes::special::{Special, specialize};
 use rustc_hash::FxHashMap;
 
@@ -340,6 +341,9 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     into_atomics(kernel, body);
+    // Lanes go along a row.
+    let own = own_arrays(kernel, launch, body);
+    rows_last(kernel, &own, kernel.blocks[body].params.len());
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
