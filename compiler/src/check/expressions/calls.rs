@@ -371,14 +371,21 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         wanted: &str,
         span: Span,
     ) -> Option<()> {
-        if ty.as_scalar().is_some_and(fits) {
+        if ty.as_scalar().is_some_and(&fits) {
             return Some(());
         }
         let found = self.type_name(ty);
-        let help = match ty.as_scalar() {
-            Some(scalar) if scalar.is_integer() => "convert the argument: `… as f32`".to_string(),
-            _ => format!("give it {wanted}"),
+        let may_be = |scalar: &Scalar| fits(*scalar);
+        let help = match ty.as_scalar().filter(|scalar| scalar.is_integer()) {
+            Some(scalar) => {
+                let wide = scalar.size() == 8;
+                let integers = if wide { [Scalar::U64, Scalar::I64] } else { [Scalar::U32, Scalar::I32] };
+                let to = [Scalar::F32].into_iter().chain(integers).find(may_be);
+                to.map(|to| format!("convert the argument: `… as {to}`"))
+            }
+            None => None,
         };
+        let help = help.unwrap_or_else(|| format!("give it {wanted}"));
         self.refuse(
             Diagnostic::error(
                 codes::E0211,

@@ -221,8 +221,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         let (one, two) = (self.type_name(&left_value.ty), self.type_name(&right_value.ty));
         let help = match (left_value.ty.as_scalar(), right_value.ty.as_scalar()) {
-            // To the wider of two kinds; and nothing converts to `bool`.
-            (Some(to), Some(from)) if from == Scalar::Bool || to.is_float() && !from.is_float() => {
+            // To the wider one of two kinds, or of one kind; and nothing converts to `bool`.
+            (Some(to), Some(from))
+                if from == Scalar::Bool
+                    || to.is_float() && !from.is_float()
+                    || to.is_float() == from.is_float() && to.size() > from.size() =>
+            {
                 format!("convert one side: `{} as {to}`", spell_operand(right))
             }
             (Some(from), Some(to)) => {

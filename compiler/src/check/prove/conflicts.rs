@@ -108,7 +108,8 @@ fn distinct_or_combined(walker: &Walker, record: &Record, level: &NestReference,
     });
     let Some(given) = subscripting else {
         return format!(
-            "combine instead: `{array}[…] += …`, `max=` or `min=` may meet on one element in any order"
+            "combine instead: `{array}[…] += …`, `max=` or `min=` may meet on one element in any order; or, if the places \
+             are all different, read them from an array `at` of the kernel, and say `where injective(at)`"
         );
     };
     let name = &kernel.arrays[given].name;
