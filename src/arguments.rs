@@ -140,7 +140,7 @@ pub struct CompileArguments {
 pub struct BuildOptions {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Where to write; standard output if left out
+    /// Where to write; standard output if left out, or `-`
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     #[arg(long, value_enum, default_value_t)]
@@ -184,7 +184,7 @@ pub struct OptOptions {
     pub passes: Vec<String>,
     #[arg(long, value_name = "SM", default_value = "sm_90")]
     pub target: String,
-    /// Where to write; standard output if left out
+    /// Where to write; standard output if left out, or `-`
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
 }

@@ -170,12 +170,17 @@ pub fn rewrite(path: &Path, bytes: &[u8]) -> Result<()> {
     Target::beside(&place)?.write(bytes)
 }
 
-/// To the file, or to standard output where there is none.
+/// To the file, or to standard output where there is none, or it is `-`.
 pub fn write_or_print(path: Option<&Path>, text: &str) -> Result<()> {
-    match path {
+    match named(path) {
         Some(path) => write(path, text.as_bytes()),
         None => print(text),
     }
+}
+
+/// A file that is to be written; `-` is standard output.
+pub fn named(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| *path != Path::new("-"))
 }
 
 /// Prints to standard output; a reader that has gone away is no mistake.

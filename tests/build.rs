@@ -19,6 +19,15 @@ fn known_sizes_are_numbers_in_the_code() {
 }
 
 #[test]
+fn a_dash_is_standard_output_and_machine_code_does_not_go_there() {
+    let (out, _) = run(&["build", "examples/saxpy.krn"], 0);
+    let (dashed, _) = run(&["build", "examples/saxpy.krn", "-o", "-"], 0);
+    assert_eq!(dashed, out);
+    let (_, err) = run(&["build", "examples/saxpy.krn", "--emit", "cubin", "-o", "-"], 2);
+    assert!(err.contains("add `-o kernels.cubin`") && !std::path::Path::new("-").exists(), "{err}");
+}
+
+#[test]
 fn a_kernel_for_known_sizes_takes_no_others() {
     let sizes = ["-D", "m=70", "n=33", "k=20"];
     let run_with = |more: &[&str], code| {

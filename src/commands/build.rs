@@ -48,7 +48,7 @@ pub fn run(options: &BuildOptions) -> Result<()> {
             json
         }
         Emit::Cubin => {
-            let Some(path) = &options.output else {
+            let Some(path) = files::named(options.output.as_deref()) else {
                 return Err(Failure::new(USAGE, "machine code is written to a file: add `-o kernels.cubin`"));
             };
             let ptxas = Ptxas::find()?.ok_or_else(|| Failure::new(FILE, ptxas::ADVICE))?;

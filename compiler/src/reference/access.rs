@@ -38,11 +38,15 @@ impl<'a> Evaluator<'a> {
         let loose = steps.iter().any(|(_, uncertain)| *uncertain);
         let storage = &self.memory[access.array.as_u32() as usize];
         let (found, uncertain) = match target {
-            Target::Inside { element, uncertain } => match walk(&storage.layout, Place::of(element), &steps) {
-                Ok((place, part)) => (Some(storage.read(place, part)), uncertain || loose),
-                Err((at, _)) if is_guarded(&path[at]) => (None, uncertain || loose),
-                Err((at, extent)) => return self.part_outside(&path[at], steps[at].0, extent, access.span),
-            },
+            Target::Inside { element, uncertain } => {
+                match walk(&storage.layout, Place::of(element), &steps) {
+                    Ok((place, part)) => (Some(storage.read(place, part)), uncertain || loose),
+                    Err((at, _)) if is_guarded(&path[at]) => (None, uncertain || loose),
+                    Err((at, extent)) => {
+                        return self.part_outside(&path[at], steps[at].0, extent, access.span);
+                    }
+                }
+            }
             Target::Outside { uncertain } => (None, uncertain),
         };
         let mut value = match (found, otherwise) {

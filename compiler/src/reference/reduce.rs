@@ -417,11 +417,7 @@ impl Accumulator {
 
 /// `2^exponent`, of -1074 at least and 1023 at most.
 fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(if exponent >= -1022 {
-        ((exponent + 1023) as u64) << 52
-    } else {
-        1 << (exponent + 1074)
-    })
+    f64::from_bits(if exponent >= -1022 { ((exponent + 1023) as u64) << 52 } else { 1 << (exponent + 1074) })
 }
 
 /// The value of the lowest set bit; infinite for zero, and for what has none.

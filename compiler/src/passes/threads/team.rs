@@ -163,7 +163,8 @@ impl Team {
         if is_shared(emit.kernel, inst) {
             self.shared(emit, inst, map);
         } else if data.regions.iter().any(|region| shared_loop(emit.kernel, *region).is_some())
-            || (matches!(data.opcode, Opcode::If | Opcode::For | Opcode::While) && writes_for_all(emit.kernel, inst))
+            || (matches!(data.opcode, Opcode::If | Opcode::For | Opcode::While)
+                && writes_for_all(emit.kernel, inst))
         {
             self.control(emit, &data, map);
         } else if self.size > 1 && writes_for_all(emit.kernel, inst) {
@@ -231,7 +232,9 @@ impl Team {
                     &given,
                     |emit, carried| {
                         let (team, map) = &mut *team.borrow_mut();
-                        map.extend(emit.kernel.blocks[test].params.iter().copied().zip(carried.iter().copied()));
+                        map.extend(
+                            emit.kernel.blocks[test].params.iter().copied().zip(carried.iter().copied()),
+                        );
                         team.block(emit, test, map);
                         let goes_on = mapped(map, emit.kernel.yields(test)[0]);
                         // What comes once more may never see the condition become false.
@@ -240,7 +243,9 @@ impl Team {
                     |emit, carried| {
                         let (team, map) = &mut *team.borrow_mut();
                         team.alternating = alternating;
-                        map.extend(emit.kernel.blocks[body].params.iter().copied().zip(carried.iter().copied()));
+                        map.extend(
+                            emit.kernel.blocks[body].params.iter().copied().zip(carried.iter().copied()),
+                        );
                         team.block(emit, body, map);
                         emit.kernel.yields(body).iter().map(|value| mapped(map, *value)).collect()
                     },
