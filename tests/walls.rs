@@ -149,6 +149,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "target",
             "pipeline_error",
             "rematerialize",
+            "rows_last",
             "numbers",
             "special",
             "split_axes",
