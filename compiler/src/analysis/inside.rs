@@ -12,6 +12,11 @@ use crate::manifest::{BinaryOp, Expr};
 /// The least value of a subscript, and what it stays below.
 pub type Bounds = (Expr, Expr);
 
+/// Those of an index that runs from a literal to what sizes say.
+pub fn bounds_of_index(kernel: &Kernel, (low, high): (Value, Value)) -> Option<Bounds> {
+    Some((Expr::Int(i64::try_from(kernel.int_of(low)?).ok()?), kernel.symbolic(high)?))
+}
+
 /// Whether a load is inside wherever its indices are; `bounds` has those of a subscript, where they are known, and
 /// `conditions` hold where the load is done.
 pub fn is_always_inside(

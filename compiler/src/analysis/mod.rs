@@ -62,7 +62,7 @@ pub use endless::Endless;
 pub use float_bounds::{FloatBounds, least_normal};
 pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
-pub use inside::{Bounds, is_always_inside};
+pub use inside::{Bounds, bounds_of_index, is_always_inside};
 pub use known::Known;
 pub use lanes::sectors_of_lanes;
 pub use multiples::Multiples;

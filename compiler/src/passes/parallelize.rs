@@ -10,10 +10,11 @@
 //!
 //! # Preconditions
 //!
-//! The loop stands in a parallel loop, in others that are made parallel, or in sequential loops and branches in these; it carries nothing, its step is 1, and it is no
-//! literal number of iterations less than a warp, which are straight code in a thread. It writes by plain stores alone. Of each
-//! array that it writes, all accesses in it have a subscript `a * index + b + c`, where `a` is a literal, `b` the same in all
-//! iterations and for all these accesses, and `c` stays within fewer than `a` numbers. The schedule says nothing of the axis.
+//! The loop stands in a parallel loop, in others that are made parallel, or in sequential loops and branches in these; it
+//! carries nothing, its step is 1, and it is no literal number of iterations less than a warp, which are straight code in a
+//! thread. It writes by plain stores alone. Of each array that it writes, all accesses in it have a subscript
+//! `a * index + b + c`, where `a` is a literal, `b` the same in all iterations and for all these accesses, and `c` stays
+//! within fewer than `a` numbers. The schedule says nothing of the axis.
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::algebra::Interval;

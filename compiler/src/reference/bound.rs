@@ -114,12 +114,12 @@ impl Format {
 
     /// The distance between 1 and its successor.
     pub fn epsilon(self) -> f64 {
-        f64::from_bits(((1023 - i64::from(self.precision - 1)) as u64) << 52)
+        power_of_two(1 - self.precision)
     }
 
     /// 2^precision: integers up to here are exact.
     pub fn exact_integers(self) -> f64 {
-        f64::from_bits(((1023 + i64::from(self.precision)) as u64) << 52)
+        power_of_two(self.precision)
     }
 
     /// To nearest even.
@@ -147,6 +147,11 @@ impl Format {
             error
         }
     }
+}
+
+/// `2^exponent`, of -1074 at least and 1023 at most.
+pub fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(if exponent >= -1022 { ((exponent + 1023) as u64) << 52 } else { 1 << (exponent + 1074) })
 }
 
 /// How far a monotone `function` of the exact real numbers can move when its argument moves by `error`.

@@ -4,7 +4,7 @@
 //! larger by that product.
 
 use super::arithmetic::{binary, compare, extreme};
-use super::bound::{ErrorModel, Format};
+use super::bound::{ErrorModel, Format, power_of_two};
 use super::combine::extreme_identity;
 use super::evaluator::{Evaluator, Run};
 use super::rounding::{Rounding, fma};
@@ -413,11 +413,6 @@ impl Accumulator {
         }
         value.abs() * relative + 0.5 * format.spacing(value)
     }
-}
-
-/// `2^exponent`, of -1074 at least and 1023 at most.
-fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(if exponent >= -1022 { ((exponent + 1023) as u64) << 52 } else { 1 << (exponent + 1074) })
 }
 
 /// The value of the lowest set bit; infinite for zero, and for what has none.

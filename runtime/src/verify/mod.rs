@@ -354,8 +354,8 @@ fn second(
     steps: u128,
     outputs: &reference::Outputs,
 ) -> Option<Evaluations> {
-    let arrays = outputs.arrays.iter().chain(&outputs.statics);
-    let mut open: Elements = arrays.map(|(name, array)| (name.clone(), array.open())).collect();
+    let arrays = || outputs.arrays.iter().chain(&outputs.statics);
+    let mut open: Elements = arrays().map(|(name, array)| (name.clone(), array.open())).collect();
     open.retain(|_, elements| !elements.is_empty());
     if open.is_empty() {
         return None;
@@ -365,8 +365,7 @@ fn second(
         let possible = u128::from(outputs.steps) <= most;
         return possible.then(|| evaluate_lawfully(inputs, &reference_options, steps)).flatten();
     }
-    let elements = |array: &reference::OutputArray| (array.bounds.len() as u128).max(1);
-    let all: u128 = outputs.arrays.values().chain(outputs.statics.values()).map(elements).sum();
+    let all: u128 = arrays().map(|(_, array)| array.bounds.len() as u128).sum();
     // An iteration that writes several elements takes longer.
     let estimate = u128::from(outputs.steps) * count(&open) / all.max(1);
     thin(&mut open, estimate.div_ceil(most.max(1)));

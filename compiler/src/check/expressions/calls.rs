@@ -375,17 +375,15 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             return Some(());
         }
         let found = self.type_name(ty);
-        let may_be = |scalar: &Scalar| fits(*scalar);
-        let help = match ty.as_scalar().filter(|scalar| scalar.is_integer()) {
-            Some(scalar) => {
-                let wide = scalar.size() == 8;
-                let integers = if wide { [Scalar::U64, Scalar::I64] } else { [Scalar::U32, Scalar::I32] };
-                let to = [Scalar::F32].into_iter().chain(integers).find(may_be);
-                to.map(|to| format!("convert the argument: `… as {to}`"))
-            }
-            None => None,
+        let to = ty.as_scalar().filter(|scalar| scalar.is_integer()).and_then(|scalar| {
+            let wide = scalar.size() == 8;
+            let integers = if wide { [Scalar::U64, Scalar::I64] } else { [Scalar::U32, Scalar::I32] };
+            [Scalar::F32].into_iter().chain(integers).find(|to| fits(*to))
+        });
+        let help = match to {
+            Some(to) => format!("convert the argument: `… as {to}`"),
+            None => format!("give it {wanted}"),
         };
-        let help = help.unwrap_or_else(|| format!("give it {wanted}"));
         self.refuse(
             Diagnostic::error(
                 codes::E0211,

@@ -41,7 +41,7 @@
 //! Products that fill an array of an iteration's own get one as well (`distribute.rs`): then tiles share their operands. So do other
 //! sums that fill one, where there are too few iterations to fill the machine.
 //!
-//! So do sums of rows that are combined with an element in place (`in_place.rs`).
+//! So do sums of rows, and of few columns, that are combined with an element in place (`in_place.rs`).
 //!
 //! Checks that not all results of a product need leave it, and its tiles, for a launch of their own (`checks.rs`).
 //!
@@ -50,7 +50,7 @@
 //! The reduction stands directly in the loop, and nothing that it needs is written by the loop that it leaves; by its launch,
 //! where it gets another one. It has no checks, and adds up more than a few terms. `any` and `all` get no launch: the vectors in which their parts are loaded could not be said
 //! of the reduction's axis. All its accesses are inside their arrays even if the axes that it leaves are empty: their
-//! subscripts are indices that run over whole extents; or these axes are not empty, by a fact.
+//! subscripts are indices that stay within the extents, or quotients of such; or these axes are not empty, by a fact.
 
 mod branches;
 mod checks;

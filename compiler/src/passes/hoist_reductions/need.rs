@@ -1,6 +1,6 @@
 //! What a reduction in a loop is made of.
 
-use crate::analysis::is_always_inside;
+use crate::analysis::{bounds_of_index, is_always_inside};
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
@@ -18,7 +18,7 @@ pub struct Need {
     pub insts: Vec<Inst>,
     /// Of each axis of the loop, whether the reduction depends on it.
     pub axes: Vec<bool>,
-    /// All loads have subscripts that run over whole extents.
+    /// All loads are of elements that are there whatever the indices are.
     inside: bool,
 }
 
@@ -144,10 +144,7 @@ fn can_move(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> bool {
 
 /// Whether a load is of an element that is there whatever the indices of the loops around it are.
 fn is_inside(kernel: &Kernel, parents: &Parents, load: Inst) -> bool {
-    let bounds = |subscript: Value| {
-        let (low, high) = bounds(kernel, parents, subscript)?;
-        Some((Expr::Int(i64::try_from(kernel.int_of(low)?).ok()?), kernel.symbolic(high)?))
-    };
+    let bounds = |subscript: Value| bounds_of_index(kernel, bounds(kernel, parents, subscript)?);
     is_always_inside(kernel, load, &bounds, &[])
 }
 

@@ -1,9 +1,8 @@
 //! Loads of elements that are there whatever the indices of the loops around are.
 
-use crate::analysis::is_always_inside;
+use crate::analysis::{bounds_of_index, is_always_inside};
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
-use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 
@@ -28,8 +27,7 @@ pub fn is_inside(kernel: &Kernel, load: Inst, around: &[Index], written: &Entity
     let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return false };
     let bounds = |subscript: Value| {
         let index = around.iter().find(|index| index.value == subscript)?;
-        let low = i64::try_from(kernel.int_of(index.low)?).ok()?;
-        Some((Expr::Int(low), kernel.symbolic(index.high)?))
+        bounds_of_index(kernel, (index.low, index.high))
     };
     kernel.buffers[buffer].element.as_scalar().is_some()
         && !written.contains(buffer)

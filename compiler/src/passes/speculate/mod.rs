@@ -18,7 +18,8 @@
 //! # Preconditions
 //!
 //! The condition is made of what is loaded: conditions of indices alone leave out whole parts of an array. The loads are of
-//! elements that are there whatever the condition is: each subscript is an index that runs over the whole extent, or a literal.
+//! elements that are there whatever the condition is: each subscript is an index that stays within the extent, a literal, or
+//! a quotient of one of these.
 //! The last one is the index of the innermost loop. Their array is not written by the launch. Beside them the branches hold little,
 //! and nothing slow.
 

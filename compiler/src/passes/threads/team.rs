@@ -219,40 +219,7 @@ impl Team {
                 (self.looped, self.alternating) = outer;
                 results
             }
-            Opcode::While => {
-                let given: Vec<Value> = data.arguments.iter().map(|value| mapped(map, *value)).collect();
-                let (test, body) = (data.regions[0], data.regions[1]);
-                let alternating = meetings(emit.kernel, body) > 1;
-                // What the test has need not come in the last turn.
-                let outer = (self.looped, self.alternating);
-                (self.looped, self.alternating) = (true, false);
-                let inside = self.inside.filter(|_| !self.changed.is_empty());
-                let team = std::cell::RefCell::new((&mut *self, map.clone()));
-                let results = emit.while_loop(
-                    &given,
-                    |emit, carried| {
-                        let (team, map) = &mut *team.borrow_mut();
-                        map.extend(
-                            emit.kernel.blocks[test].params.iter().copied().zip(carried.iter().copied()),
-                        );
-                        team.block(emit, test, map);
-                        let goes_on = mapped(map, emit.kernel.yields(test)[0]);
-                        // What comes once more may never see the condition become false.
-                        inside.map_or(goes_on, |inside| emit.binary(Opcode::And, goes_on, inside))
-                    },
-                    |emit, carried| {
-                        let (team, map) = &mut *team.borrow_mut();
-                        team.alternating = alternating;
-                        map.extend(
-                            emit.kernel.blocks[body].params.iter().copied().zip(carried.iter().copied()),
-                        );
-                        team.block(emit, body, map);
-                        emit.kernel.yields(body).iter().map(|value| mapped(map, *value)).collect()
-                    },
-                );
-                (self.looped, self.alternating) = outer;
-                results
-            }
+            Opcode::While => self.while_loop(emit, data, map.clone()),
             _ => {
                 let condition = mapped(map, data.arguments[0]);
                 let (then, otherwise) = (data.regions[0], data.regions[1]);
@@ -276,6 +243,41 @@ impl Team {
             }
         };
         map.extend(data.results.iter().copied().zip(results));
+    }
+
+    /// A loop with a condition of its own, which shared loops may stand in as well as in its body.
+    fn while_loop(&mut self, emit: &mut Emit<'_>, data: &InstData, map: ValueMap) -> Vec<Value> {
+        let given: Vec<Value> = data.arguments.iter().map(|value| mapped(&map, *value)).collect();
+        let (test, body) = (data.regions[0], data.regions[1]);
+        let alternating = meetings(emit.kernel, body) > 1;
+        let inside = self.inside.filter(|_| !self.changed.is_empty());
+        let outer = (self.looped, self.alternating);
+        // What the test has need not come in the last turn.
+        (self.looped, self.alternating) = (true, false);
+        let team = std::cell::RefCell::new((&mut *self, map));
+        let enter = |kernel: &Kernel, block: Block, carried: &[Value], map: &mut ValueMap| {
+            map.extend(kernel.blocks[block].params.iter().copied().zip(carried.iter().copied()));
+        };
+        let results = emit.while_loop(
+            &given,
+            |emit, carried| {
+                let (team, map) = &mut *team.borrow_mut();
+                enter(emit.kernel, test, carried, map);
+                team.block(emit, test, map);
+                let goes_on = mapped(map, emit.kernel.yields(test)[0]);
+                // What comes once more may never see the condition become false.
+                inside.map_or(goes_on, |inside| emit.binary(Opcode::And, goes_on, inside))
+            },
+            |emit, carried| {
+                let (team, map) = &mut *team.borrow_mut();
+                team.alternating = alternating;
+                enter(emit.kernel, body, carried, map);
+                team.block(emit, body, map);
+                emit.kernel.yields(body).iter().map(|value| mapped(map, *value)).collect()
+            },
+        );
+        (self.looped, self.alternating) = outer;
+        results
     }
 
     fn shared(&mut self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
