@@ -116,7 +116,7 @@ pub use stage::Stage;
 pub use strength_reduce::StrengthReduce;
 pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
-pub use tile::{Layouts, PackOperands, TilePass};
+pub use tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
 pub use unroll::Unroll;
 pub use unroll_short::UnrollShort;
 pub use vectorize::Vectorize;

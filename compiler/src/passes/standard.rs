@@ -40,7 +40,7 @@ use super::split_residues::SplitResidues;
 use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
-use super::tile::{Layouts, PackOperands, TilePass};
+use super::tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
 use super::unroll::Unroll;
 use super::unroll_short::UnrollShort;
 use super::vectorize::Vectorize;
@@ -92,6 +92,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // After `collapse`, which shows how many iterations there are side by side; before all that looks for axes
         // to spread.
         (Arc::new(Rfactor), false),
+        // After `hoist_reductions`, which gives products launches of their own; before all that looks for one product a term.
+        (Arc::new(ConcatenateProducts), false),
         // After `hoist_reductions`, which gives products launches of their own; before `tile`, for whose products it is.
         (Arc::new(PackOperands), false),
         // Before `map`, which counts sectors under the layouts that are decided here.

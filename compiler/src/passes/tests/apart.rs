@@ -32,6 +32,11 @@ const fn for_sizes(place: Place) -> Place {
     Place { for_them: true, ..place }
 }
 
+/// A sum of several products.
+const fn concatenated(kernel: &'static str) -> Place {
+    for_sizes(at("stage/concatenated.krn", kernel, &[("k", 24), ("m", 33), ("n", 40)]))
+}
+
 /// A convolution whose input is packed.
 const OF_WINDOWS: Place =
     for_sizes(at("stage/packed.krn", "of_windows", &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)]));
@@ -96,6 +101,9 @@ const PLACES: &[(&str, Place)] = &[
         "tile contraction: what a guard leaves out is copied",
         for_sizes(at("stage/guarded.krn", "negated", &[("c", 16), ("m", 70), ("o", 24)])),
     ),
+    ("concatenate_products: all terms load what the first one does", concatenated("nibbles")),
+    ("concatenate_products: terms take each other's factors", concatenated("nibbles")),
+    ("concatenate_products: what is subtracted is added", concatenated("real_part")),
     ("pack_operands: the first of each axis is not copied", OF_WINDOWS),
     ("pack_operands: the copy keeps the order of its axes", OF_WINDOWS),
     ("pack_operands: the product comes before the copy", OF_WINDOWS),

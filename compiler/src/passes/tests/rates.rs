@@ -66,6 +66,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only windows of unknown extents with 65536 results; tests/kernels/accesses/windows.krn has them",
     ),
     (
+        "concatenate_products",
+        "only sums of several products that a matrix instruction takes; tests/kernels/stage/concatenated.krn has them",
+    ),
+    (
         "pack_operands",
         "only products of factors that a matrix instruction takes; tests/kernels/stage/packed.krn has them",
     ),

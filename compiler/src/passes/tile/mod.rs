@@ -24,7 +24,7 @@ use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
 use blocks::Blocks;
 pub use columns::LONGEST as LONGEST_COLUMN;
-pub use contraction::PackOperands;
+pub use contraction::{ConcatenateProducts, PackOperands};
 use directives::{is_said, record};
 use found::Found;
 pub use layouts::Layouts;

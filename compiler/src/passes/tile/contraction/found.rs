@@ -250,7 +250,7 @@ fn loads_of(kernel: &Kernel, side: &Side) -> Vec<(String, Scalar)> {
 }
 
 /// The types in which a matrix instruction takes both factors of a contraction, exactly.
-fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
+pub fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
     if !is_of_matrices(one) {
         return None;
     }

@@ -18,6 +18,7 @@
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `program.rs`: writes the program.
+//! - `concatenate.rs`: the pass `concatenate_products`, which makes one product of a sum of several.
 //! - `pack.rs`: the pass `pack_operands`, which copies factors of which there are no vectors.
 //!
 //! What the axes are and whether both factors are exact in the instruction's type says `analysis/contraction`. Several axes of
@@ -25,6 +26,7 @@
 //! whole or not at all, it is copied, with zeros for those that are not; else, and where it is computed, it goes through
 //! registers.
 
+mod concatenate;
 mod extents;
 mod found;
 mod grid;
@@ -43,6 +45,7 @@ use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use crate::passes::special::specialize;
+pub use concatenate::ConcatenateProducts;
 use extents::{Shape, Sizes, shapes};
 use found::Found;
 pub use pack::PackOperands;
@@ -100,11 +103,7 @@ const LARGE: i64 = 128 * 128;
 /// How the launch becomes tiles; `None` where it is predicted to be faster as it is.
 fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts) -> Option<Plan> {
     let sizes = Sizes::of(found);
-    // With fewer, most of an instruction is for nothing.
-    let least = Conditions::new()
-        .prefers_at_least(&sizes.outer[0], ROWS as i64)
-        .prefers_at_least(&sizes.outer[1], COLUMNS as i64);
-    if ask(kernel, launch, &least) != Answer::Yes {
+    if ask(kernel, launch, &large(&sizes)) != Answer::Yes {
         return None;
     }
     let mut copied = [false; 2];
@@ -129,6 +128,13 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     let asks = copied == [true; 2] && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
     Some(Plan { shape: shape.clone(), copied, whole })
+}
+
+/// That there are as many rows and columns as an instruction has: with fewer, most of it is for nothing.
+fn large(sizes: &Sizes) -> Conditions {
+    Conditions::new()
+        .prefers_at_least(&sizes.outer[0], ROWS as i64)
+        .prefers_at_least(&sizes.outer[1], COLUMNS as i64)
 }
 
 /// Whether all that is needed holds.

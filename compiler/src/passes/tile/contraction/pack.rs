@@ -104,7 +104,7 @@ struct Operand {
 }
 
 /// The kernel with copies of factors of a launch; `None` where that does not pay or cannot be.
-fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Kernel> {
+pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Kernel> {
     let found = Found::find(kernel, launch).ok()??;
     if !has_atom(target, found.scalars) || is_said(kernel, &found) {
         return None;
