@@ -7,47 +7,83 @@
 //! ```
 //!
 //! Of other factors `stage` makes tiles that ask the condition, and leaves whole tiles out.
+//!
+//! So does a sum over such products, where its terms get a launch of their own then (`terms.rs`).
 
 use super::nest::only_forall;
 use super::products::{is_product, worth};
+use super::terms::{self, needs_of};
 use crate::analysis::contraction::contractions;
 use crate::analysis::{Answer, ask, written_buffers};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel};
 use crate::ir::op::Opcode;
+use crate::passes::pass::TargetFacts;
 use crate::passes::speculate::{Index, holds_product, is_narrow, may_be_done};
 use cranelift_entity::EntitySet;
 
 /// Moves products of a launch's loop in front of the branches in which they stand; whether there were any.
 pub fn move_out(kernel: &mut Kernel, launch: Launch) -> bool {
-    let root = kernel.launches[launch].body;
-    let is = |kernel: &Kernel, inst: Inst, opcode: Opcode| kernel.insts[inst].opcode == opcode;
     let Some(forall) = only_forall(kernel, launch) else { return false };
-    let body = kernel.insts[forall].regions[0];
-    let mut found: Vec<(Inst, Block, Inst)> = Vec::new();
-    for branch in kernel.blocks[body].insts.iter().copied().filter(|inst| is(kernel, *inst, Opcode::If)) {
-        for region in &kernel.insts[branch].regions {
-            let insts = kernel.blocks[*region].insts.iter().copied();
-            let reduces = insts.filter(|inst| is(kernel, *inst, Opcode::Reduce));
-            found.extend(reduces.map(|reduce| (branch, *region, reduce)));
-        }
-    }
     let mut changed = false;
-    let written = written_buffers(kernel, root);
-    for (branch, region, reduce) in found {
+    let written = written_buffers(kernel, kernel.launches[launch].body);
+    for (branch, region, reduce) in in_branches(kernel, forall) {
         let around: Vec<Index> = Index::of(kernel, forall).collect();
         // What becomes one expression needs no launch of its own.
         if holds_product(kernel, launch, branch, &around, &written) || !pays(kernel, launch, forall, reduce) {
             continue;
         }
-        let Some(moved) = what_moves(kernel, &written, forall, region, reduce) else { continue };
-        kernel.blocks[region].insts.retain(|inst| !moved.contains(inst));
-        if let Some(at) = kernel.blocks[body].insts.iter().position(|inst| *inst == branch) {
-            kernel.blocks[body].insts.splice(at..at, moved);
-            changed = true;
-        }
+        changed |= moves(kernel, &written, forall, (branch, region, reduce));
     }
     changed
+}
+
+/// The kernel in which sums over products have left branches of a launch's loop, and their terms the launch; `None` where there
+/// are none, or their terms stay.
+pub fn sums_out(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Kernel> {
+    let forall = only_forall(kernel, launch)?;
+    let written = written_buffers(kernel, kernel.launches[launch].body);
+    in_branches(kernel, forall).into_iter().find_map(|(branch, region, reduce)| {
+        let terms = &kernel.blocks[kernel.insts[reduce].regions[0]].insts;
+        let is_reduce = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Reduce;
+        let inside: Vec<Inst> = terms.iter().copied().filter(is_reduce).collect();
+        if !inside.into_iter().any(|product| pays(kernel, launch, forall, product)) {
+            return None;
+        }
+        let mut made = kernel.clone();
+        let is_moved = moves(&mut made, &written, forall, (branch, region, reduce));
+        (is_moved && terms::split(&mut made, launch, target)).then_some(made)
+    })
+}
+
+/// Reductions in branches of a loop's body, each with its branch and region.
+fn in_branches(kernel: &Kernel, forall: Inst) -> Vec<(Inst, Block, Inst)> {
+    let is = |inst: &Inst, opcode: Opcode| kernel.insts[*inst].opcode == opcode;
+    let body = kernel.insts[forall].regions[0];
+    let mut found = Vec::new();
+    for branch in kernel.blocks[body].insts.iter().copied().filter(|inst| is(inst, Opcode::If)) {
+        for region in &kernel.insts[branch].regions {
+            let insts = kernel.blocks[*region].insts.iter().copied();
+            let reduces = insts.filter(|inst| is(inst, Opcode::Reduce));
+            found.extend(reduces.map(|reduce| (branch, *region, reduce)));
+        }
+    }
+    found
+}
+
+/// Moves a reduction of a branch in front of it; whether that can be.
+fn moves(
+    kernel: &mut Kernel,
+    written: &EntitySet<Buffer>,
+    forall: Inst,
+    (branch, region, reduce): (Inst, Block, Inst),
+) -> bool {
+    let body = kernel.insts[forall].regions[0];
+    let Some(moved) = what_moves(kernel, written, forall, region, reduce) else { return false };
+    let Some(at) = kernel.blocks[body].insts.iter().position(|inst| *inst == branch) else { return false };
+    kernel.blocks[region].insts.retain(|inst| !moved.contains(inst));
+    kernel.blocks[body].insts.splice(at..at, moved);
+    true
 }
 
 /// Whether a reduction is a product for which tiles are to be expected.
@@ -71,16 +107,16 @@ fn what_moves(
     region: Block,
     reduce: Inst,
 ) -> Option<Vec<Inst>> {
+    let own = kernel.loop_bounds(reduce).len();
     let around: Vec<Index> = Index::of(kernel, forall).chain(Index::of(kernel, reduce)).collect();
-    let data = &kernel.insts[reduce];
-    let terms = kernel.blocks[data.regions[0]].insts.clone();
     let may_be_done = |inst: Inst| may_be_done(kernel, inst, &around, written);
-    if !terms.iter().all(|inst| may_be_done(*inst)) {
+    if !terms_may_be_done(kernel, reduce, &around[..around.len() - own], written) {
         return None;
     }
     let mut needed = vec![reduce];
-    let mut open: Vec<Value> = data.arguments.to_vec();
-    open.extend(terms.iter().flat_map(|inst| kernel.insts[*inst].arguments.iter().copied()));
+    let mut inside: EntitySet<Value> = EntitySet::new();
+    needs_of(kernel, reduce, &mut inside);
+    let mut open: Vec<Value> = inside.iter().collect();
     while let Some(value) = open.pop() {
         let Definition::Result(inst, _) = kernel.values[value].definition else { continue };
         if needed.contains(&inst) || !kernel.blocks[region].insts.contains(&inst) {
@@ -93,4 +129,13 @@ fn what_moves(
         open.extend(kernel.insts[inst].arguments.iter().copied());
     }
     Some(kernel.blocks[region].insts.iter().copied().filter(|inst| needed.contains(inst)).collect())
+}
+
+/// Whether the terms of a reduction, and of those in them, may be computed whatever the condition is.
+fn terms_may_be_done(kernel: &Kernel, reduce: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
+    let around: Vec<Index> = around.iter().cloned().chain(Index::of(kernel, reduce)).collect();
+    kernel.blocks[kernel.insts[reduce].regions[0]].insts.iter().all(|inst| match kernel.insts[*inst].opcode {
+        Opcode::Reduce => terms_may_be_done(kernel, *inst, &around, written),
+        _ => may_be_done(kernel, *inst, &around, written),
+    })
 }

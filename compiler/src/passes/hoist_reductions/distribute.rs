@@ -23,15 +23,18 @@
 //! Where rows and columns are both around, as those of `let gate[q in 4] = sum(p: x[s, p] * w[q, k, p])` for each `s` and `k`, the array
 //! may be as short as it likes: each of its elements is a product over all iterations.
 //!
+//! Of an array that changes afterwards the first values get one of their own (`initial.rs`).
+//!
 //! So `let t[j] = sum(c: …)` in an iteration is `let t[i, j] = sum(c: …)` in front of the loop, whichever of them is written: tiles
 //! share its operands, and what is left of the loop is rows, which lie side by side then.
 
 use super::super::collapse;
+use super::initial::Initial;
 use super::launch::{Along, Part, launch_of, load, product};
 use super::nest::{is_loop, loops_of, only_forall};
 use super::products::LEAST_ROWS;
 use super::terms::{can_move, needs_of, slice};
-use super::worth::LEAST_STEPS;
+use super::worth::{BETWEEN, LEAST_STEPS};
 use crate::analysis::contraction::{Class, Contraction, Moves, contractions};
 use crate::analysis::{Answer, Conditions, Uses, ask, trip_count, written_by};
 use crate::data::Scalar;
@@ -49,6 +52,8 @@ use cranelift_entity::EntitySet;
 /// Elements of a row that a team of threads is to share: shorter ones lie better as columns, of which a thread has one (60 centres
 /// of 500,000 points on an H200: 230 us as columns, 293 as rows).
 const LONG_ROW: i64 = 128;
+/// Steps of an element's sum below which what it costs is memory, wherever it is computed.
+const FEW_STEPS: u64 = 4;
 /// Elements of an array from which on a warp has a lane for each.
 const LANES: i64 = 32;
 
@@ -71,9 +76,11 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
             true => found.conditions,
             false => found.conditions.prefers_at_least(&row, LONG_ROW),
         };
-        if is_alone(kernel, body, *inst, &[BufferKind::Private])
+        let initial = Initial::of(kernel, body, *inst);
+        if (initial.is_some() || is_alone(kernel, body, *inst, &[BufferKind::Private]))
             && ask(kernel, launch, &conditions) == Answer::Yes
         {
+            initial.into_iter().for_each(|initial| initial.separate(kernel, body));
             are_shared |= share_arrays(kernel, (root, forall), *inst);
         }
     }
@@ -161,8 +168,8 @@ impl Inner {
                 (around.len()..around.len() + own.len()).any(|axis| of_term.contains(axis))
             })
         };
-        let is_long = |reduce: &Inst| trip_count(kernel, *reduce) >= LEAST_STEPS && moves_inside(*reduce);
-        if loops.is_empty() || !loops.iter().all(is_long) {
+        let steps = loops.iter().map(|reduce| trip_count(kernel, *reduce)).min()?;
+        if steps < FEW_STEPS || !loops.iter().all(|reduce| moves_inside(*reduce)) {
             return None;
         }
         let all = contractions(kernel, launch);
@@ -181,7 +188,8 @@ impl Inner {
             sides.iter().all(|axes| !axes.is_empty()).then_some(sides)
         };
         let (rows, columns) = (product(around.iter(), kernel), product(own.iter(), kernel));
-        if let Some(Some(sides)) = loops.iter().map(crossed).reduce(|one, next| next.and(one)) {
+        let sides = loops.iter().map(crossed).reduce(|one, next| next.and(one)).flatten();
+        if let Some(sides) = sides.filter(|_| steps >= LEAST_STEPS) {
             let large = |conditions: Conditions, axes: &Vec<Along>| {
                 conditions.prefers_at_least(&product(axes.iter(), kernel), LEAST_ROWS)
             };
@@ -197,14 +205,17 @@ impl Inner {
                 })
             })
         };
-        let is_split = loops.iter().all(is_split);
-        // Several sums of a long array's elements are one thread's all the same.
-        if loops.len() > 1 && !is_split {
+        let is_split = loops.iter().all(is_split) && steps >= LEAST_STEPS;
+        // Several long sums of a long array's elements are one thread's all the same.
+        if loops.len() > 1 && !is_split && steps >= LEAST_STEPS {
             return None;
         }
         let conditions = if is_split {
             Conditions::new().prefers_at_least(&rows, LEAST_ROWS).prefers_at_least(&columns, LEAST_ROWS)
         } else {
+            // Of few steps the memory between takes as long as the steps.
+            let threads =
+                if steps < LEAST_STEPS { threads * steps as i64 / (steps as i64 + BETWEEN) } else { threads };
             let are_few = Expr::binary(BinaryOp::Less, rows, Expr::Int(threads));
             Conditions::new().prefers_at_least(&columns, LANES).prefers(are_few)
         };
@@ -263,30 +274,33 @@ fn array_first(kernel: &mut Kernel, launch: Launch, count: usize, own: usize) {
 /// Gives what stands before a product that ends a loop's body a launch of its own, and leaves what the product uses of it in scratch
 /// memory; whether it could.
 fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), threads: i64) -> bool {
-    let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
-    let insts: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(inst)).collect();
-    let Some((inst, before)) = insts.split_last() else { return false };
-    let (inst, before) = (*inst, before.to_vec());
+    let Some((inst, before)) = ends_in(kernel, body) else { return false };
     if kernel.insts[inst].opcode != Opcode::Forall || !before.iter().any(|inst| is_loop(kernel, *inst)) {
         return false;
     }
     let Some(inner) = Inner::of(kernel, launch, forall, inst, threads) else { return false };
-    let mut values = free_values(kernel, inst);
-    values.extend(kernel.insts[inst].arguments.iter().copied());
-    let indices: Vec<Value> = inner.around.iter().map(|axis| axis.index).collect();
-    let is_made = |value: &Value| kernel.defining_inst(*value).is_some_and(|inst| before.contains(&inst));
-    values.retain(|value| is_made(value) && !is_rematerializable(kernel, *value, &indices, 16));
-    values.sort();
-    values.dedup();
-    let is_number = |value: &Value| kernel.value_type(*value) != Scalar::Bool;
+    let Some(fills) = fills_of_private(kernel, body, inst) else { return false };
+    let conditions = match fills.is_empty() {
+        true => inner.conditions.clone(),
+        false => inner.conditions.clone().prefers_at_least(&product(inner.own.iter(), kernel), LONG_ROW),
+    };
     let axes = inner.axes();
-    if !values.iter().all(is_number)
-        || uses_private(kernel, inst)
-        || !can_move(kernel, launch, (&before, &before), &axes)
-        || ask(kernel, launch, &inner.conditions) != Answer::Yes
+    if !can_move(kernel, launch, (&before, &before), &axes)
+        || !values_between(kernel, inst, &before, &inner.around).iter().all(|it| is_number(kernel, *it))
+        || ask(kernel, launch, &conditions) != Answer::Yes
     {
         return false;
     }
+    let root = kernel.launches[launch].body;
+    let known = own_arrays(kernel, launch, body);
+    for fill in fills {
+        share_arrays(kernel, (root, forall), fill);
+    }
+    let mut shared = own_arrays(kernel, launch, body);
+    shared.retain(|buffer| !known.contains(buffer));
+    long_rows_last(kernel, launch, shared, kernel.blocks[body].params.len());
+    let Some((_, before)) = ends_in(kernel, body) else { return false };
+    let values = values_between(kernel, inst, &before, &inner.around);
     let part = Part { axes: inner.around, insts: before, values, span: kernel.insts[inst].span };
     let (_, scratch) = launch_of(kernel, launch, &part, "before");
     load(kernel, body, inst, &part, &scratch);
@@ -305,17 +319,55 @@ fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), thre
     true
 }
 
-/// Whether code touches arrays that each thread has for itself.
-fn uses_private(kernel: &Kernel, inst: Inst) -> bool {
-    let mut uses = false;
+/// The last instruction of a body, and those before it.
+fn ends_in(kernel: &Kernel, body: Block) -> Option<(Inst, Vec<Inst>)> {
+    let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
+    let insts: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(inst)).collect();
+    let (inst, before) = insts.split_last()?;
+    Some((*inst, before.to_vec()))
+}
+
+/// What a loop uses of what stands before it and cannot be computed again from indices.
+fn values_between(kernel: &Kernel, inst: Inst, before: &[Inst], around: &[Along]) -> Vec<Value> {
+    let mut values = free_values(kernel, inst);
+    values.extend(kernel.insts[inst].arguments.iter().copied());
+    let indices: Vec<Value> = around.iter().map(|axis| axis.index).collect();
+    let is_made = |value: &Value| kernel.defining_inst(*value).is_some_and(|inst| before.contains(&inst));
+    values.retain(|value| is_made(value) && !is_rematerializable(kernel, *value, &indices, 16));
+    values.sort();
+    values.dedup();
+    values
+}
+
+fn is_number(kernel: &Kernel, value: Value) -> bool {
+    kernel.value_type(value) != Scalar::Bool
+}
+
+/// The loops of a body that fill what a loop touches of the arrays that each thread has for itself; `None` where some are filled
+/// otherwise.
+fn fills_of_private(kernel: &Kernel, body: Block, inst: Inst) -> Option<Vec<Inst>> {
+    let mut private: Vec<Buffer> = Vec::new();
     for region in &kernel.insts[inst].regions {
         kernel.walk(*region, &mut |_, inside| {
-            if let Payload::Access { buffer, .. } = kernel.insts[inside].payload {
-                uses |= kernel.buffers[buffer].kind == BufferKind::Private;
+            if let Payload::Access { buffer, .. } = kernel.insts[inside].payload
+                && kernel.buffers[buffer].kind == BufferKind::Private
+                && !private.contains(&buffer)
+            {
+                private.push(buffer);
             }
         });
     }
-    uses
+    let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
+    let foralls: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_forall).collect();
+    let fill = |buffer: Buffer| {
+        let writes = |other: &&Inst| **other != inst && written_by(kernel, **other).contains(buffer);
+        let fill = *foralls.iter().find(writes)?;
+        is_alone(kernel, body, fill, &[BufferKind::Private]).then_some(fill)
+    };
+    let mut fills = private.into_iter().map(fill).collect::<Option<Vec<Inst>>>()?;
+    fills.sort();
+    fills.dedup();
+    Some(fills)
 }
 
 /// Gives a reduction of which the product's terms or results are made a launch of its own; whether it can have one.

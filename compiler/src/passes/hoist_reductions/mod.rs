@@ -58,6 +58,7 @@ mod columns;
 mod cut;
 mod distribute;
 mod in_place;
+mod initial;
 mod launch;
 mod need;
 mod nest;
@@ -121,6 +122,10 @@ fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         changed = true;
     }
     while distribute::split(kernel, launch, target) {
+        changed = true;
+    }
+    while let Some(made) = branches::sums_out(kernel, launch, target) {
+        *kernel = made;
         changed = true;
     }
     loop {
