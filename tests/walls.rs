@@ -178,6 +178,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "soa",
             "speculate",
             "split_residues",
+            "unroll_and_jam",
         ],
     ),
     (

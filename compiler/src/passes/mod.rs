@@ -71,6 +71,7 @@ mod text;
 mod threads;
 mod tile;
 mod unroll;
+mod unroll_and_jam;
 mod unroll_short;
 mod vectorize;
 
@@ -118,6 +119,7 @@ pub use text::{TextError, run_text};
 pub use threads::ThreadsPass;
 pub use tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
 pub use unroll::Unroll;
+pub use unroll_and_jam::UnrollAndJam;
 pub use unroll_short::UnrollShort;
 pub use vectorize::Vectorize;
 

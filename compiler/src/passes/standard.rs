@@ -42,6 +42,7 @@ use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
 use super::tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
 use super::unroll::Unroll;
+use super::unroll_and_jam::UnrollAndJam;
 use super::unroll_short::UnrollShort;
 use super::vectorize::Vectorize;
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Delinearize), false),
         // Before all that counts axes.
         (Arc::new(MergeAxes), false),
+        // Before `fuse_launches`, which lets reductions over the same elements share one walk.
+        (Arc::new(UnrollAndJam), false),
         // Before `fuse`, which computes what is left of arrays where they are read.
         (Arc::new(FuseLaunches), false),
         // Before `collapse`, which it leaves loops without others beside them, and all that shares reductions.

@@ -8,6 +8,8 @@
 //!
 //! Of other factors `stage` makes tiles that ask the condition, and leaves whole tiles out.
 //!
+//! So does a reduction of a launch that has no loop: of a mean that is 0 where there is nothing, one thread would be all.
+//!
 //! So does a sum over such products, where its terms get a launch of their own then (`terms.rs`).
 
 use super::nest::only_forall;
@@ -25,15 +27,16 @@ use cranelift_entity::EntitySet;
 /// Moves products of a launch's loop in front of the branches in which they stand; whether there were any.
 pub fn move_out(kernel: &mut Kernel, launch: Launch) -> bool {
     let Some(forall) = only_forall(kernel, launch) else { return false };
+    let body = kernel.insts[forall].regions[0];
     let mut changed = false;
     let written = written_buffers(kernel, kernel.launches[launch].body);
-    for (branch, region, reduce) in in_branches(kernel, forall) {
+    for (branch, region, reduce) in in_branches(kernel, body) {
         let around: Vec<Index> = Index::of(kernel, forall).collect();
         // What becomes one expression needs no launch of its own.
         if holds_product(kernel, launch, branch, &around, &written) || !pays(kernel, launch, forall, reduce) {
             continue;
         }
-        changed |= moves(kernel, &written, forall, (branch, region, reduce));
+        changed |= moves(kernel, &written, (body, Some(forall)), (branch, region, reduce));
     }
     changed
 }
@@ -42,8 +45,9 @@ pub fn move_out(kernel: &mut Kernel, launch: Launch) -> bool {
 /// are none, or their terms stay.
 pub fn sums_out(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Kernel> {
     let forall = only_forall(kernel, launch)?;
+    let body = kernel.insts[forall].regions[0];
     let written = written_buffers(kernel, kernel.launches[launch].body);
-    in_branches(kernel, forall).into_iter().find_map(|(branch, region, reduce)| {
+    in_branches(kernel, body).into_iter().find_map(|(branch, region, reduce)| {
         let terms = &kernel.blocks[kernel.insts[reduce].regions[0]].insts;
         let is_reduce = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Reduce;
         let inside: Vec<Inst> = terms.iter().copied().filter(is_reduce).collect();
@@ -51,15 +55,28 @@ pub fn sums_out(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Op
             return None;
         }
         let mut made = kernel.clone();
-        let is_moved = moves(&mut made, &written, forall, (branch, region, reduce));
+        let is_moved = moves(&mut made, &written, (body, Some(forall)), (branch, region, reduce));
         (is_moved && terms::split(&mut made, launch, target)).then_some(made)
     })
 }
 
-/// Reductions in branches of a loop's body, each with its branch and region.
-fn in_branches(kernel: &Kernel, forall: Inst) -> Vec<(Inst, Block, Inst)> {
+/// Moves reductions of a launch without loops in front of the branches in which they stand, where one thread would do them;
+/// whether there were any.
+pub fn whole_out(kernel: &mut Kernel, launch: Launch) -> bool {
+    let root = kernel.launches[launch].body;
+    let is_loop =
+        |inst: &Inst| matches!(kernel.insts[*inst].opcode, Opcode::Forall | Opcode::For | Opcode::While);
+    if kernel.blocks[root].insts.iter().any(is_loop) {
+        return false;
+    }
+    let written = written_buffers(kernel, root);
+    let found = in_branches(kernel, root);
+    found.into_iter().fold(false, |changed, place| moves(kernel, &written, (root, None), place) || changed)
+}
+
+/// Reductions in branches of a block, each with its branch and region.
+fn in_branches(kernel: &Kernel, body: Block) -> Vec<(Inst, Block, Inst)> {
     let is = |inst: &Inst, opcode: Opcode| kernel.insts[*inst].opcode == opcode;
-    let body = kernel.insts[forall].regions[0];
     let mut found = Vec::new();
     for branch in kernel.blocks[body].insts.iter().copied().filter(|inst| is(inst, Opcode::If)) {
         for region in &kernel.insts[branch].regions {
@@ -75,10 +92,9 @@ fn in_branches(kernel: &Kernel, forall: Inst) -> Vec<(Inst, Block, Inst)> {
 fn moves(
     kernel: &mut Kernel,
     written: &EntitySet<Buffer>,
-    forall: Inst,
+    (body, forall): (Block, Option<Inst>),
     (branch, region, reduce): (Inst, Block, Inst),
 ) -> bool {
-    let body = kernel.insts[forall].regions[0];
     let Some(moved) = what_moves(kernel, written, forall, region, reduce) else { return false };
     let Some(at) = kernel.blocks[body].insts.iter().position(|inst| *inst == branch) else { return false };
     kernel.blocks[region].insts.retain(|inst| !moved.contains(inst));
@@ -103,12 +119,13 @@ fn pays(kernel: &mut Kernel, launch: Launch, forall: Inst, reduce: Inst) -> bool
 fn what_moves(
     kernel: &Kernel,
     written: &EntitySet<Buffer>,
-    forall: Inst,
+    forall: Option<Inst>,
     region: Block,
     reduce: Inst,
 ) -> Option<Vec<Inst>> {
     let own = kernel.loop_bounds(reduce).len();
-    let around: Vec<Index> = Index::of(kernel, forall).chain(Index::of(kernel, reduce)).collect();
+    let outside = forall.into_iter().flat_map(|forall| Index::of(kernel, forall));
+    let around: Vec<Index> = outside.chain(Index::of(kernel, reduce)).collect();
     let may_be_done = |inst: Inst| may_be_done(kernel, inst, &around, written);
     if !terms_may_be_done(kernel, reduce, &around[..around.len() - own], written) {
         return None;

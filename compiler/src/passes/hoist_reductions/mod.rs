@@ -116,6 +116,7 @@ impl Pass for HoistReductions {
 /// Takes reductions out of the loops of a launch; whether there were any.
 fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let mut changed = checks::split(kernel, launch);
+    changed |= branches::whole_out(kernel, launch);
     // What is the same for all elements of an array hides the product that fills it.
     while let Some(found) = find(kernel, launch, |way| way == Way::Before) {
         before(kernel, &found);

@@ -14,7 +14,7 @@ use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Short, Step,
 };
-use crate::ir::op::{Combiner, Opcode};
+use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use crate::passes::accumulate::into_atomics;
@@ -209,17 +209,35 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
                 plain && matches!(&data.payload, Payload::Reduce { axes, .. } if axes.len() == 1)
             }
             // What one thread writes and all read would need an order.
-            Opcode::Load => match data.payload {
-                Payload::Access { buffer, .. } => !kernel.blocks[block].insts.iter().any(|other| {
-                    let writes = kernel.insts[*other].opcode.info().effect.shows();
-                    writes
-                        && matches!(kernel.insts[*other].payload,
-                            Payload::Access { buffer: found, .. } | Payload::Atomic { buffer: found, .. } if found == buffer)
-                }),
-                _ => true,
-            },
+            Opcode::Load => !is_written(kernel, block, *inst),
+            Opcode::If => {
+                let mut is_pure = true;
+                let mut look = |inst: Inst| {
+                    let data = &kernel.insts[inst];
+                    is_pure &= match data.opcode.info().effect {
+                        Effect::Pure | Effect::Terminator => true,
+                        Effect::Read => !is_written(kernel, block, inst),
+                        _ => data.opcode == Opcode::If,
+                    };
+                };
+                data.regions.iter().for_each(|region| kernel.walk(*region, &mut |_, inst| look(inst)));
+                is_pure
+            }
             _ => data.regions.is_empty(),
         }
+    })
+}
+
+/// Whether what an instruction loads is written by one of a block.
+fn is_written(kernel: &Kernel, block: Block, inst: Inst) -> bool {
+    let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return false };
+    kernel.blocks[block].insts.iter().any(|other| {
+        let data = &kernel.insts[*other];
+        let (Payload::Access { buffer: found, .. } | Payload::Atomic { buffer: found, .. }) = data.payload
+        else {
+            return false;
+        };
+        data.opcode.info().effect.shows() && found == buffer
     })
 }
 
