@@ -110,15 +110,21 @@ fn turns_in_order(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
     loops.iter().any(|inst| parents.enclosing(*inst).any(is_sequential))
 }
 
-/// Whether all that a loop walks of an array lies within a sector: the thread that asks for one element has got all of them.
+/// Whether all that a loop walks of an array along its last axis lies within a sector: the thread that asks for one element has got
+/// all of them. Of a window of several axes there are few such walks.
 fn is_of_a_sector(kernel: &Kernel, inst: Inst) -> bool {
-    let [(low, high)] = kernel.loop_bounds(inst)[..] else { return false };
-    let (Some(low), Some(high)) = (kernel.int_of(low), kernel.int_of(high)) else { return false };
+    let bounds = kernel.loop_bounds(inst);
+    let extents = bounds.iter().map(|(low, high)| Some(kernel.int_of(*high)? - kernel.int_of(*low)?));
+    let Some(extents) = extents.collect::<Option<Vec<i128>>>() else { return false };
+    let Some((own, others)) = extents.split_last() else { return false };
+    if !others.is_empty() && extents.iter().product::<i128>() > MIN_ROW.into() {
+        return false;
+    }
     let index = row_index(kernel, inst);
     let mut affine = Affine::new(kernel);
     accesses(kernel, kernel.insts[inst].regions[0]).iter().all(|access| {
         match affine.stride(access.inst, index) {
-            Stride::Bytes(stride) => i128::from(stride).abs() * (high - low) <= i128::from(SECTOR_BYTES),
+            Stride::Bytes(stride) => i128::from(stride).abs() * own <= i128::from(SECTOR_BYTES),
             _ => false,
         }
     })

@@ -32,6 +32,9 @@ const fn for_sizes(place: Place) -> Place {
     Place { for_them: true, ..place }
 }
 
+/// Few results of long sums.
+const FEW_AT_ONCE: Place = for_sizes(at("reductions/few_at_once.krn", "gram", &[("n", 16384)]));
+
 /// A sum of several products.
 const fn concatenated(kernel: &'static str) -> Place {
     for_sizes(at("stage/concatenated.krn", kernel, &[("k", 24), ("m", 33), ("n", 40)]))
@@ -100,6 +103,13 @@ const PLACES: &[(&str, Place)] = &[
     (
         "tile contraction: what a guard leaves out is copied",
         for_sizes(at("stage/guarded.krn", "negated", &[("c", 16), ("m", 70), ("o", 24)])),
+    ),
+    ("unroll_and_jam: results are those of the place before", FEW_AT_ONCE),
+    ("unroll_and_jam: all results are those of the first place", FEW_AT_ONCE),
+    ("unroll_and_jam: the last place is left out", FEW_AT_ONCE),
+    (
+        "hoist_reductions: first values are copied before they are there",
+        for_sizes(at("own/first_values.krn", "ridge", &[("nnz", 90), ("users", 7)])),
     ),
     ("concatenate_products: all terms load what the first one does", concatenated("nibbles")),
     ("concatenate_products: terms take each other's factors", concatenated("nibbles")),

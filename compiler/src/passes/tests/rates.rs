@@ -66,6 +66,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only windows of unknown extents with 65536 results; tests/kernels/accesses/windows.krn has them",
     ),
     (
+        "unroll_and_jam",
+        "only reductions of 16,384 terms and more; tests/kernels/reductions/few_at_once.krn has them",
+    ),
+    (
         "concatenate_products",
         "only sums of several products that a matrix instruction takes; tests/kernels/stage/concatenated.krn has them",
     ),
