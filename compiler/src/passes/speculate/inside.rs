@@ -25,12 +25,17 @@ impl Index {
 /// Whether a load is of an element that is there whatever the indices are.
 pub fn is_inside(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
     let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return false };
+    kernel.buffers[buffer].element.as_scalar().is_some() && is_there(kernel, load, around, written)
+}
+
+/// The same of fields of structs, too, whose neighbours lie apart.
+pub fn is_there(kernel: &Kernel, load: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
+    let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return false };
     let bounds = |subscript: Value| {
         let index = around.iter().find(|index| index.value == subscript)?;
         bounds_of_index(kernel, (index.low, index.high))
     };
-    kernel.buffers[buffer].element.as_scalar().is_some()
-        && !written.contains(buffer)
+    !written.contains(buffer)
         && mutant!(
             "speculate: every index lies within the array",
             is_always_inside(kernel, load, &bounds, &[]),

@@ -13,6 +13,9 @@
 //! A load of its own for each thread that the condition lets through takes a request of each; neighbours that are loaded anyway
 //! come by vectors, and several loops over a row load them once. LLVM calls it speculative execution.
 //!
+//! What one index of many is left out of, by `i != j`, is done for that one as well: the loads then are those of all, which blocks
+//! share.
+//!
 //! Products under a condition are computed whole where tiles are to be expected (`products.rs`).
 //!
 //! # Preconditions
@@ -37,7 +40,7 @@ use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 pub(super) use inside::Index;
-use inside::is_inside;
+use inside::{is_inside, is_there};
 pub(super) use products::{holds_product, is_narrow, may_be_done};
 
 pub struct Speculate;
@@ -93,6 +96,7 @@ fn within(
         around.truncate(outer);
         if opcode == Opcode::If
             && (may_be_flat(kernel, inst, around, written)
+                || holds_nearly_always(kernel, inst, around, written)
                 || holds_product(kernel, launch, inst, around, written))
         {
             flatten(kernel, block, inst);
@@ -118,6 +122,37 @@ fn may_be_flat(kernel: &Kernel, inst: Inst, around: &[Index], written: &EntitySe
             false => is_little(kernel, *inst),
         })
         && reads_memory(kernel, &data.arguments[..1])
+}
+
+/// Whether a condition leaves out one of the innermost index's values at most, as `i != j` does, and all of the code may be done for
+/// that one as well.
+fn holds_nearly_always(kernel: &Kernel, inst: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
+    let data = &kernel.insts[inst];
+    let (Some(innermost), [condition], [then, otherwise]) =
+        (around.last(), &data.arguments[..], &data.regions[..])
+    else {
+        return false;
+    };
+    let Some(test) = kernel.definition_data(*condition) else { return false };
+    let rare = match test.opcode {
+        Opcode::Ne => *otherwise,
+        Opcode::Eq => *then,
+        _ => return false,
+    };
+    let is_index = |value: &Value| !kernel.value_type(*value).is_float() && !reads_memory(kernel, &[*value]);
+    let is_number = |value: &Value| kernel.value_type(*value) != Scalar::Bool;
+    let is_plain = |inst: &Inst| matches!(kernel.insts[*inst].opcode, Opcode::Const | Opcode::Yield);
+    let is_done = |inst: Inst| match kernel.insts[inst].opcode {
+        Opcode::Load => is_there(kernel, inst, around, written),
+        _ => may_be_done(kernel, inst, around, written),
+    };
+    let insts = [*then, *otherwise].into_iter().flat_map(|region| &kernel.blocks[region].insts);
+    test.arguments.contains(&innermost.value)
+        && test.arguments.iter().all(is_index)
+        && !data.results.is_empty()
+        && data.results.iter().all(is_number)
+        && kernel.blocks[rare].insts.iter().all(is_plain)
+        && insts.copied().all(is_done)
 }
 
 fn is_little(kernel: &Kernel, inst: Inst) -> bool {
