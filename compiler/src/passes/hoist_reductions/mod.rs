@@ -162,6 +162,10 @@ fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         // What was behind the last one may be a loop over all axes now.
         collapse::nested(kernel, launch);
     }
+    if changed || distributed {
+        // What is left may be a product alone.
+        checks::split(kernel, launch);
+    }
     changed || distributed
 }
 
