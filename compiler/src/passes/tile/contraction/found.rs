@@ -1,5 +1,6 @@
 //! What a contraction looks like to `tile`: its axes by class, its factors, and what stands against matrix instructions.
 
+use super::range::BlockRange;
 use crate::analysis::contraction::{Class, Contraction, Side, contractions};
 use crate::analysis::{Affine, Polynomial, block_count};
 use crate::atoms::{FactorType, MatrixAtom};
@@ -57,6 +58,8 @@ pub struct Found {
     pub axes: Vec<LoopAxis>,
     /// The reduced ones.
     pub steps: Vec<LoopAxis>,
+    /// The range of the steps, where the host cannot compute it.
+    pub range: Option<BlockRange>,
     /// Numbers of axes that each block has one iteration of.
     pub batch: Vec<usize>,
     /// Numbers of the axes of rows, and of columns: neighbours of what is stored lie along these, where they do along either.
@@ -91,13 +94,13 @@ impl Found {
                 "each term has a factor that is the same for all of them: it belongs behind the sum",
             );
         }
-        if one.leaves_out() {
+        if !one.masks.is_empty() {
             return refuse("terms are left out");
         }
-        let Some(steps) = loop_axes(kernel, one.reduce) else {
-            return refuse("the host cannot compute the bounds of the sum");
+        let (steps, range) = match steps(kernel, forall, one, &axes) {
+            Ok(steps) => steps,
+            Err(reason) => return refuse(reason),
         };
-        let steps = never_negative(kernel, steps);
         if kernel.insts[one.reduce].results.len() != 1 || !kernel.blocks[body].insts.contains(&one.reduce) {
             return refuse("the sum does not stand by itself in the loop");
         }
@@ -107,8 +110,15 @@ impl Found {
         };
         let mut batch = own(Class::Batch);
         batch.extend(own(Class::Free));
-        batch.sort_unstable();
         let mut outer = [own(Class::M), own(Class::N)];
+        for side in &mut outer {
+            let is_batch = |at: &mut usize| range.as_ref().is_some_and(|range| range.moves_with(*at));
+            batch.extend(side.extract_if(.., is_batch));
+        }
+        batch.sort_unstable();
+        if outer.iter().any(Vec::is_empty) {
+            return refuse("which steps there are follows from the row, or from the column");
+        }
         let mut affine = Affine::new(kernel);
         let mut factors = [(&product.left, scalars[0]), (&product.right, scalars[1])]
             .map(|(side, scalar)| factor(kernel, side, scalar));
@@ -121,7 +131,7 @@ impl Found {
             scalars.swap(0, 1);
         }
         let mut found =
-            Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalars };
+            Self { forall, body, reduce: one.reduce, axes, steps, range, batch, outer, factors, scalars };
         for side in 0..2 {
             found.factors[side].along_steps = found.runs_along_steps(kernel, &mut affine, side);
             found.factors[side].is_even = found.is_even(&mut affine, side);
@@ -129,10 +139,11 @@ impl Found {
         Ok(Some(found))
     }
 
-    /// Instructions of the loop's body beside the sum.
+    /// Instructions of the loop's body beside the sum, and beside what computes its range.
     pub fn code(&self, kernel: &Kernel) -> usize {
         let blocks = kernel.blocks_in(self.body);
-        let insts = |block: &Block| kernel.blocks[*block].insts.len();
+        let is_other = |inst: &&Inst| self.range.as_ref().is_none_or(|range| !range.needed.contains(**inst));
+        let insts = |block: &Block| kernel.blocks[*block].insts.iter().filter(is_other).count();
         let all: usize = blocks.iter().map(insts).sum();
         all - insts(&kernel.insts[self.reduce].regions[0])
     }
@@ -179,6 +190,21 @@ impl Found {
         };
         closest(self.steps.last()) <= closest(self.outer[side].last().map(|at| &self.axes[*at]))
     }
+}
+
+/// The steps of a sum, with their range where the host cannot compute it.
+fn steps(
+    kernel: &Kernel,
+    forall: Inst,
+    one: &Contraction,
+    axes: &[LoopAxis],
+) -> Result<(Vec<LoopAxis>, Option<BlockRange>), &'static str> {
+    if let Some(steps) = loop_axes(kernel, one.reduce) {
+        return Ok((never_negative(kernel, steps), None));
+    }
+    let range = BlockRange::find(kernel, forall, one)?;
+    let steps = range.steps(kernel, one.reduce, axes).ok_or("no array says about how many steps there are")?;
+    Ok((vec![steps], Some(range)))
 }
 
 /// Axes whose extents are no less than 0: products of two that are would be blocks.

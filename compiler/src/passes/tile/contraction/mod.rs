@@ -15,6 +15,7 @@
 //!
 //! - `found.rs`: what the launch looks like, and what stands against it.
 //! - `extents.rs`: the shapes of tiles, and what each costs.
+//! - `range.rs`: steps whose range is data.
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `program.rs`: writes the program.
@@ -33,6 +34,7 @@ mod grid;
 mod layouts;
 mod pack;
 mod program;
+mod range;
 
 use super::blocks::aligned;
 use super::found::LoopAxis;
@@ -125,7 +127,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         ask(kernel, launch, &Conditions::new().prefers(cheapest)) == Answer::Yes
     });
     let (_, shape) = shape?;
-    let asks = copied == [true; 2] && shape.tile.iter().product::<i64>() >= LARGE;
+    let asks = copied == [true; 2] && found.range.is_none() && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
     Some(Plan { shape: shape.clone(), copied, whole })
 }
@@ -163,6 +165,10 @@ fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
 fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
     let factor = &found.factors[side];
     let load = factor.load?;
+    if factor.along_steps && found.range.is_some() {
+        // Vectors would begin anywhere.
+        return None;
+    }
     let along: Vec<&LoopAxis> = if factor.along_steps { found.of_steps() } else { found.of_side(side) };
     let mut affine = Affine::new(kernel);
     let mut step_of = |axis: &LoopAxis| affine.step(load, axis.index).flatten();

@@ -27,7 +27,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Atom, AxisSet, BufferData, BufferKind, Kernel, Payload, Phase, Short, Tiling};
 use crate::ir::op::{Combiner, Opcode};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{Expr, Layout};
 use crate::mutants::mutant;
 use crate::passes::insert::emitted;
 use crate::passes::tile::found::LoopAxis;
@@ -75,7 +75,22 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let mut emit = Emit::sharing(kernel, body, span);
     let sizes = Sizes::of(&found);
     let bases = bases(&mut emit, &found, &sizes, shape, &mut map);
-    let ends = [&sizes.outer[0], &sizes.outer[1], &sizes.steps].map(|extent| emit.expression(extent));
+    let [rows, columns] = [0, 1].map(|side| emit.expression(&sizes.outer[side]));
+    let [low, high] = match &found.range {
+        None => {
+            let steps = emit.expression(&sizes.steps);
+            [emit.int(0), steps]
+        }
+        Some(range) => range.write(&mut emit, &found, &OF_AXIS, &mut map),
+    };
+    let end = match found.range {
+        None => high,
+        Some(_) => mutant!(
+            "tile contraction: the end of a range is not masked",
+            high,
+            emit.add_int(high, i64::from(i32::MAX))
+        ),
+    };
     let mut program = Program {
         found: &found,
         plan,
@@ -87,12 +102,14 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
         pointers: [None, None],
         map,
         bases,
-        ends,
+        first: low,
+        ends: [rows, columns, end],
     };
     for (side, strides) in strides.into_iter().enumerate() {
         program.pointers[side] = strides.and_then(|strides| program.pointer(&mut emit, side, &strides));
     }
-    let sums = program.contract(&mut emit, &sizes.steps);
+    let steps = emit.sub(high, low);
+    let sums = program.contract(&mut emit, steps);
     program.results(&mut emit, sums);
     let (axes, table) = (program.layouts.axes, program.layouts.table);
     without_factors(kernel, body);
@@ -186,7 +203,9 @@ struct Program<'p> {
     map: ValueMap,
     /// The first row and column of the block.
     bases: [Value; 2],
-    /// Rows, columns and steps that there are.
+    /// The first step.
+    first: Value,
+    /// How many rows and columns there are, and behind which step there is none.
     ends: [Value; 3],
 }
 
@@ -219,7 +238,7 @@ impl Program<'_> {
         emit.value(Opcode::Index, Payload::Index(axis as u8), &[])
     }
 
-    /// The chunk of a factor that begins with a step.
+    /// The chunk of a factor that begins so many steps behind the first one.
     fn part(&self, emit: &mut Emit<'_>, side: usize, first: Value) -> Part {
         let axes = fill_axes(self.found, self.plan, side);
         let is_of_steps = |axis: usize| OF_AXIS[axis] == 2;
@@ -229,7 +248,11 @@ impl Program<'_> {
             let is_vector = matches!(axis, CHUNK_VECTOR | ROW_VECTOR | COLUMN_VECTOR);
             if is_vector { emit.mul_int(index, self.shape().vector) } else { index }
         });
-        let coordinates = [emit.add(self.bases[side], local[0]), emit.add(first, local[1])];
+        let begin = match self.found.range {
+            None => first,
+            Some(_) => mutant!("tile contraction: a range begins at 0", emit.add(self.first, first), first),
+        };
+        let coordinates = [emit.add(self.bases[side], local[0]), emit.add(begin, local[1])];
         let mut map = self.map.clone();
         split(emit, &self.found.of_side(side), coordinates[0], &mut map);
         split(emit, &self.found.of_steps(), coordinates[1], &mut map);
@@ -408,11 +431,22 @@ impl Program<'_> {
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
     }
 
-    /// The sums of a block's tile.
-    fn contract(&mut self, emit: &mut Emit<'_>, steps: &Expr) -> Value {
+    /// How many chunks so many steps have.
+    fn chunks(&self, emit: &mut Emit<'_>, steps: Value) -> Value {
+        let depth = self.shape().depth;
+        let more = match self.found.range {
+            None => depth - 1,
+            Some(_) => mutant!("tile contraction: the last steps of a range have no chunk", depth - 1, 0),
+        };
+        let depth = emit.int(depth);
+        let sum = emit.add_int(steps, more);
+        emit.binary(Opcode::Div, sum, depth)
+    }
+
+    /// The sums of a block's tile, which has so many steps.
+    fn contract(&mut self, emit: &mut Emit<'_>, steps: Value) -> Value {
         let shape = self.shape().clone();
-        let chunks = Expr::binary(BinaryOp::CeilDiv, steps.clone(), Expr::Int(shape.depth));
-        let (chunks, one_chunk) = (emit.expression(&chunks), emit.int(1));
+        let (chunks, one_chunk) = (self.chunks(emit, steps), emit.int(1));
         // Of no steps there is a chunk of zeros.
         let chunks = if self.plan.whole { chunks } else { emit.max(chunks, one_chunk) };
         let [zero, one, ahead] = [0, 1, shape.slots - 1].map(|number| emit.int(number));
