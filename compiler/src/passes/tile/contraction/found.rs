@@ -1,6 +1,6 @@
 //! What a contraction looks like to `tile`: its axes by class, its factors, and what stands against matrix instructions.
 
-use super::range::BlockRange;
+use super::range::{BlockRange, OfRow};
 use crate::analysis::contraction::{Class, Contraction, Side, contractions};
 use crate::analysis::{Affine, Polynomial, block_count};
 use crate::atoms::{FactorType, MatrixAtom};
@@ -97,7 +97,7 @@ impl Found {
         if !one.masks.is_empty() {
             return refuse("terms are left out");
         }
-        let (steps, range) = match steps(kernel, forall, one, &axes) {
+        let (steps, mut range) = match steps(kernel, forall, one, &axes) {
             Ok(steps) => steps,
             Err(reason) => return refuse(reason),
         };
@@ -111,14 +111,13 @@ impl Found {
         let mut batch = own(Class::Batch);
         batch.extend(own(Class::Free));
         let mut outer = [own(Class::M), own(Class::N)];
-        for side in &mut outer {
-            let is_batch = |at: &mut usize| range.as_ref().is_some_and(|range| range.moves_with(*at));
-            batch.extend(side.extract_if(.., is_batch));
+        if let Some(range) = &mut range {
+            match range.take_batches(kernel, &axes, &mut outer) {
+                Ok(batches) => batch.extend(batches),
+                Err(reason) => return refuse(reason),
+            }
         }
         batch.sort_unstable();
-        if outer.iter().any(Vec::is_empty) {
-            return refuse("which steps there are follows from the row, or from the column");
-        }
         let mut affine = Affine::new(kernel);
         let mut factors = [(&product.left, scalars[0]), (&product.right, scalars[1])]
             .map(|(side, scalar)| factor(kernel, side, scalar));
@@ -158,6 +157,12 @@ impl Found {
     /// The axes of rows, or of columns.
     pub fn of_side(&self, side: usize) -> Vec<&LoopAxis> {
         self.outer[side].iter().map(|at| &self.axes[*at]).collect()
+    }
+
+    /// The end of the range of steps that moves with the rows, or with the columns.
+    pub fn of_row(&self, side: usize) -> Option<OfRow> {
+        let row = self.range.as_ref()?.row?;
+        self.outer[side].contains(&row.axis).then_some(row)
     }
 
     pub fn of_steps(&self) -> Vec<&LoopAxis> {
@@ -203,7 +208,8 @@ fn steps(
         return Ok((never_negative(kernel, steps), None));
     }
     let range = BlockRange::find(kernel, forall, one)?;
-    let steps = range.steps(kernel, one.reduce, axes).ok_or("no array says about how many steps there are")?;
+    let steps =
+        range.steps(kernel, one.reduce, axes).ok_or("no array says about how many steps there are")?;
     Ok((vec![steps], Some(range)))
 }
 

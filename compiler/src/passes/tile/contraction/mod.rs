@@ -165,8 +165,8 @@ fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
 fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
     let factor = &found.factors[side];
     let load = factor.load?;
-    if factor.along_steps && found.range.is_some() {
-        // Vectors would begin anywhere.
+    // Vectors of steps would begin anywhere, and some of each row's be there.
+    if factor.along_steps && found.range.is_some() || found.of_row(side).is_some() {
         return None;
     }
     let along: Vec<&LoopAxis> = if factor.along_steps { found.of_steps() } else { found.of_side(side) };

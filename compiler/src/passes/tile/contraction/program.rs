@@ -20,6 +20,7 @@ use super::grid::{bases, grid, split};
 use super::layouts::{
     CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, place,
 };
+use super::range::OfRow;
 use crate::analysis::{Affine, Polynomial, code};
 use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
@@ -81,7 +82,13 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
             let steps = emit.expression(&sizes.steps);
             [emit.int(0), steps]
         }
-        Some(range) => range.write(&mut emit, &found, &OF_AXIS, &mut map),
+        Some(range) => match range.row {
+            None => range.write(&mut emit, &found, &OF_AXIS, &mut map),
+            Some(row) => {
+                let mut map = longest_row(&mut emit, &found, shape, (row, bases, [rows, columns]), &map);
+                range.write(&mut emit, &found, &OF_AXIS, &mut map)
+            }
+        },
     };
     let end = match found.range {
         None => high,
@@ -188,6 +195,28 @@ fn strides(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Option<V
     strides.collect()
 }
 
+/// The map with the index of that row, or column, of a block that has the longest range of steps.
+fn longest_row(
+    emit: &mut Emit<'_>,
+    found: &Found,
+    shape: &Shape,
+    (row, bases, ends): (OfRow, [Value; 2], [Value; 2]),
+    map: &ValueMap,
+) -> ValueMap {
+    let side = usize::from(found.of_row(1).is_some());
+    let behind = emit.add_int(bases[side], shape.tile[side]);
+    let behind = emit.min(behind, ends[side]);
+    let last = emit.add_int(behind, -1);
+    let [first, last] = mutant!(
+        "tile contraction: a block has the range of its shortest row",
+        [bases[side], last],
+        [last, bases[side]]
+    );
+    let mut map = map.clone();
+    split(emit, &found.of_side(side), if row.is_last { last } else { first }, &mut map);
+    map
+}
+
 struct Program<'p> {
     found: &'p Found,
     plan: &'p Plan,
@@ -261,6 +290,15 @@ impl Program<'_> {
             masks[side] = Some(emit.binary(Opcode::Lt, coordinates[0], self.ends[side]));
             let less = mutant!("tile contraction: one more step than there is", Opcode::Lt, Opcode::Le);
             masks[2] = Some(emit.binary(less, coordinates[1], self.ends[2]));
+        }
+        if let (Some(range), Some(row)) = (&self.found.range, self.found.of_row(side)) {
+            let [low, high] = range.write(emit, self.found, &OF_AXIS, &mut map);
+            let own = match row.is_high {
+                true => emit.binary(Opcode::Lt, coordinates[1], high),
+                false => emit.binary(Opcode::Ge, coordinates[1], low),
+            };
+            let both = masks[2].map_or(own, |mask| emit.binary(Opcode::And, mask, own));
+            masks[2] = mutant!("tile contraction: each row has the range of its block", Some(both), masks[2]);
         }
         Part { map, masks, local }
     }

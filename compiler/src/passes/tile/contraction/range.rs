@@ -4,8 +4,10 @@
 //! forall e in experts { dw[e, i, j] = sum(p in start[e]..start[e + 1]: x[p, i] * dy[p, j]) }
 //! ```
 //!
-//! An axis with which a bound moves is a batch, whatever the factors are. What follows from rows or columns alone (`0..=i`) has
-//! no such range. The host knows no more of it than arrays say along which the steps go.
+//! An axis with which a bound moves is a batch, whatever the factors are. Where that is the only axis of rows (`0..=i`), or of
+//! columns, and moves one bound, always one way, the block has the range of its longest row, whose steps are all that the others
+//! have; a factor of rows goes through registers and is zero outside of the row's own range. The host knows no more of a range than
+//! arrays say along which the steps go.
 
 use super::found::Found;
 use crate::analysis::contraction::{AxisBits, Contraction, Moves, Range};
@@ -29,6 +31,19 @@ pub struct BlockRange {
     pub needed: EntitySet<Inst>,
     /// The axes of the loop with which each end moves.
     moves: [AxisBits; 2],
+    /// The axis of rows, or of columns, with which one end moves.
+    pub row: Option<OfRow>,
+}
+
+/// An end that moves with the axis of rows, or of columns: always one way.
+#[derive(Clone, Copy, Debug)]
+pub struct OfRow {
+    /// The number of the axis.
+    pub axis: usize,
+    /// Whether it is the high end, and not the low one.
+    pub is_high: bool,
+    /// Whether the last row has the longest range, and not the first one.
+    pub is_last: bool,
 }
 
 impl BlockRange {
@@ -63,11 +78,51 @@ impl BlockRange {
         if reads.any(|buffer| written.contains(buffer)) || !moves.iter().all(|end| end.is_pure()) {
             return Err("what says the bounds of the sum is written");
         }
-        Ok(Self { low, high, needed, moves })
+        Ok(Self { low, high, needed, moves, row: None })
+    }
+
+    /// Takes the axes with which the range moves from the rows and from the columns: they are batches. Where no other one is left,
+    /// a block has the range of that of its rows whose range is the longest.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn take_batches(
+        &mut self,
+        kernel: &Kernel,
+        axes: &[LoopAxis],
+        outer: &mut [Vec<usize>; 2],
+    ) -> Result<Vec<usize>, &'static str> {
+        let mut batches = Vec::new();
+        for side in outer {
+            let (moving, still): (Vec<usize>, Vec<usize>) = side.iter().partition(|at| self.moves_with(**at));
+            if !still.is_empty() {
+                batches.extend(moving);
+                *side = still;
+                continue;
+            }
+            let row = match moving[..] {
+                [at] if self.row.is_none() => self.of_row(kernel, at, axes[at].index),
+                _ => None,
+            };
+            self.row = Some(row.ok_or("the steps of no row are all that others have")?);
+        }
+        Ok(batches)
+    }
+
+    /// How the range moves with an axis, if one end does, always one way.
+    fn of_row(&self, kernel: &Kernel, axis: usize, index: Value) -> Option<OfRow> {
+        let mut affine = Affine::new(kernel);
+        let low = slope(kernel, &mut affine, (self.low, index), SLOPE_DEPTH)?;
+        let high = slope(kernel, &mut affine, (self.high, index), SLOPE_DEPTH)?;
+        match (low, high) {
+            (0, 1 | -1) => Some(OfRow { axis, is_high: true, is_last: high > 0 }),
+            (1 | -1, 0) => Some(OfRow { axis, is_high: false, is_last: low < 0 }),
+            _ => None,
+        }
     }
 
     /// Whether an end moves with an axis of the loop.
-    pub fn moves_with(&self, axis: usize) -> bool {
+    fn moves_with(&self, axis: usize) -> bool {
         self.moves.iter().any(|end| end.contains(axis))
     }
 
@@ -107,7 +162,7 @@ impl BlockRange {
         found
     }
 
-    /// Writes what computes the range: its ends. What stands for values of that is put into the map.
+    /// Writes what computes the range, for indices that are in the map: its ends. What stands for values of that is put into the map.
     pub fn write(
         &self,
         emit: &mut Emit<'_>,
@@ -127,4 +182,29 @@ impl BlockRange {
         *map = writer.map;
         [self.low, self.high].map(|end| mapped(map, end))
     }
+}
+
+/// Values that are looked through for which way one goes.
+const SLOPE_DEPTH: u32 = 8;
+
+/// Which way a value goes along an index: 1 up, -1 down, 0 nowhere; `None` where that is not always the same.
+fn slope(
+    kernel: &Kernel,
+    affine: &mut Affine<'_>,
+    (value, index): (Value, Value),
+    depth: u32,
+) -> Option<i64> {
+    if !affine.depends(value, index) {
+        return Some(0);
+    }
+    let by = affine.coefficient(value, index).and_then(|by| by.as_wrapped());
+    if let Some(by) = by.filter(|by| *by != 0) {
+        return Some(by.signum());
+    }
+    let data = kernel.definition_data(value)?;
+    let (Opcode::Min | Opcode::Max, [left, right]) = (data.opcode, &data.arguments[..]) else { return None };
+    let depth = depth.checked_sub(1)?;
+    let sides = [left, right].map(|side| slope(kernel, affine, (*side, index), depth));
+    let (left, right) = (sides[0]?, sides[1]?);
+    (left * right >= 0).then_some((left + right).signum())
 }
