@@ -15,7 +15,7 @@
 //!
 //! - `found.rs`: what the launch looks like, and what stands against it.
 //! - `extents.rs`: the shapes of tiles, and what each costs.
-//! - `range.rs`: steps whose range is data.
+//! - `range.rs`: steps whose range the host does not know.
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `program.rs`: writes the program.
@@ -222,10 +222,11 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
     }
     let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });
     let [rows, columns] = [0, 1].map(|side| format!("`{}` {}", found.factors[side].array, how[side]));
+    let range = if found.range.is_some() { "; each block computes the range of its steps" } else { "" };
     schedule.remark(
         &name,
         format!(
-            "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}",
+            "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}{range}",
             found.scalars[0].name(), tile[0], tile[1], warps[0], warps[1]
         ),
     );

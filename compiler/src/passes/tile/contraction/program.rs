@@ -12,7 +12,8 @@
 //!
 //! Rows of a copied factor that lie anywhere have their addresses in registers, and a chunk adds what lies between it and the
 //! first one. A factor that cannot be copied is computed in registers, one chunk ahead, and stored in shared memory behind the
-//! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them.
+//! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them. Steps whose range
+//! the host does not know begin at the low end that the block computes, and end at its high end.
 
 use super::extents::{Shape, Sizes};
 use super::found::Found;
@@ -77,19 +78,7 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let sizes = Sizes::of(&found);
     let bases = bases(&mut emit, &found, &sizes, shape, &mut map);
     let [rows, columns] = [0, 1].map(|side| emit.expression(&sizes.outer[side]));
-    let [low, high] = match &found.range {
-        None => {
-            let steps = emit.expression(&sizes.steps);
-            [emit.int(0), steps]
-        }
-        Some(range) => match range.row {
-            None => range.write(&mut emit, &found, &OF_AXIS, &mut map),
-            Some(row) => {
-                let mut map = longest_row(&mut emit, &found, shape, (row, bases, [rows, columns]), &map);
-                range.write(&mut emit, &found, &OF_AXIS, &mut map)
-            }
-        },
-    };
+    let [low, high] = range_of_steps(&mut emit, &found, shape, (bases, [rows, columns]), &mut map);
     let end = match found.range {
         None => high,
         Some(_) => mutant!(
@@ -195,6 +184,29 @@ fn strides(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Option<V
     strides.collect()
 }
 
+/// The first step of a block, and the one behind its last.
+fn range_of_steps(
+    emit: &mut Emit<'_>,
+    found: &Found,
+    shape: &Shape,
+    (bases, ends): ([Value; 2], [Value; 2]),
+    map: &mut ValueMap,
+) -> [Value; 2] {
+    match &found.range {
+        None => {
+            let steps = emit.expression(&Found::extent(&found.of_steps()));
+            [emit.int(0), steps]
+        }
+        Some(range) => match range.row {
+            None => range.write(emit, found, &OF_AXIS, map),
+            Some(row) => {
+                let mut map = longest_row(emit, found, shape, (row, bases, ends), map);
+                range.write(emit, found, &OF_AXIS, &mut map)
+            }
+        },
+    }
+}
+
 /// The map with the index of that row, or column, of a block that has the longest range of steps.
 fn longest_row(
     emit: &mut Emit<'_>,
@@ -291,16 +303,27 @@ impl Program<'_> {
             let less = mutant!("tile contraction: one more step than there is", Opcode::Lt, Opcode::Le);
             masks[2] = Some(emit.binary(less, coordinates[1], self.ends[2]));
         }
-        if let (Some(range), Some(row)) = (&self.found.range, self.found.of_row(side)) {
-            let [low, high] = range.write(emit, self.found, &OF_AXIS, &mut map);
-            let own = match row.is_high {
-                true => emit.binary(Opcode::Lt, coordinates[1], high),
-                false => emit.binary(Opcode::Ge, coordinates[1], low),
-            };
+        if let Some(own) = self.range_of_row(emit, side, coordinates[1], &mut map) {
             let both = masks[2].map_or(own, |mask| emit.binary(Opcode::And, mask, own));
             masks[2] = mutant!("tile contraction: each row has the range of its block", Some(both), masks[2]);
         }
         Part { map, masks, local }
+    }
+
+    /// Which rows have a step, where each has a range of its own.
+    fn range_of_row(
+        &self,
+        emit: &mut Emit<'_>,
+        side: usize,
+        step: Value,
+        map: &mut ValueMap,
+    ) -> Option<Value> {
+        let row = self.found.of_row(side)?;
+        let [low, high] = self.found.range.as_ref()?.write(emit, self.found, &OF_AXIS, map);
+        Some(match row.is_high {
+            true => emit.binary(Opcode::Lt, step, high),
+            false => emit.binary(Opcode::Ge, step, low),
+        })
     }
 
     /// Writes what a factor needs of the loop's body and of the sum's; where a copied one is loaded, if not everywhere.

@@ -63,7 +63,7 @@ impl BlockRange {
             is_checked |= kernel.insts[inst].opcode == Opcode::Check;
         });
         if is_checked {
-            return Err("an index is checked in a sum whose range is data");
+            return Err("an index is checked in the sum, whose range the host cannot compute");
         }
         let mut moves = Moves::new(kernel, &[forall], one.reduce);
         let moves = [moves.of(low), moves.of(high)];
@@ -114,6 +114,11 @@ impl BlockRange {
         let mut affine = Affine::new(kernel);
         let low = slope(kernel, &mut affine, (self.low, index), SLOPE_DEPTH)?;
         let high = slope(kernel, &mut affine, (self.high, index), SLOPE_DEPTH)?;
+        // Rows that there are not load nothing.
+        let mut moves = |inst: Inst| affine.any_depends(&kernel.insts[inst].arguments, index);
+        if self.needed.iter().any(|inst| kernel.insts[inst].opcode.is_load() && moves(inst)) {
+            return None;
+        }
         match (low, high) {
             (0, 1 | -1) => Some(OfRow { axis, is_high: true, is_last: high > 0 }),
             (1 | -1, 0) => Some(OfRow { axis, is_high: false, is_last: low < 0 }),
@@ -162,7 +167,7 @@ impl BlockRange {
         found
     }
 
-    /// Writes what computes the range, for indices that are in the map: its ends. What stands for values of that is put into the map.
+    /// Writes what computes the range for the indices in the map: its ends. What stands for the values of that is put there, too.
     pub fn write(
         &self,
         emit: &mut Emit<'_>,
