@@ -121,6 +121,9 @@ impl Found {
         let mut affine = Affine::new(kernel);
         let mut factors = [(&product.left, scalars[0]), (&product.right, scalars[1])]
             .map(|(side, scalar)| factor(kernel, side, scalar));
+        if has_check(kernel, one.reduce) {
+            return refuse("an index is checked in the sum");
+        }
         if let Err(reason) = plain_body(kernel, body, one.reduce) {
             return refuse(reason);
         }
@@ -344,6 +347,15 @@ fn arrays(kernel: &Kernel, one: &Contraction) -> String {
     let Some(product) = one.products().first() else { return String::new() };
     let names = [&product.left, &product.right].map(|side| factor(kernel, side, Scalar::BF16).array);
     format!("`{}` and `{}`", names[0], names[1])
+}
+
+/// Whether a term checks something: tiles bring elements that several terms have, and check nothing.
+fn has_check(kernel: &Kernel, reduce: Inst) -> bool {
+    let mut found = false;
+    kernel.walk(kernel.insts[reduce].regions[0], &mut |_, inst| {
+        found |= kernel.insts[inst].opcode == Opcode::Check;
+    });
+    found
 }
 
 /// That a loop's body does beside the sum what tiles can, element by element.
