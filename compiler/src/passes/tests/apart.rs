@@ -44,6 +44,13 @@ const fn concatenated(kernel: &'static str) -> Place {
 const OF_WINDOWS: Place =
     for_sizes(at("stage/packed.krn", "of_windows", &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)]));
 
+/// A product whose ranges of steps memory says.
+const OF_RANGES: Place =
+    for_sizes(at("stage/ragged.krn", "beside", &[("experts", 3), ("k", 40), ("n", 24), ("t", 200)]));
+
+/// A product each row of which has a range of steps.
+const OF_ROWS: Place = for_sizes(at("stage/ragged.krn", "up_to_the_row", &[("n", 19), ("t", 33)]));
+
 /// The mutants, and where each is caught.
 const PLACES: &[(&str, Place)] = &[
     (
@@ -100,6 +107,11 @@ const PLACES: &[(&str, Place)] = &[
         "tile contraction: steps past the end are what the code makes of zeros",
         for_sizes(own("quotients", &[("k", 41), ("m", 33), ("n", 24)])),
     ),
+    ("tile contraction: a range begins at 0", OF_RANGES),
+    ("tile contraction: the end of a range is not masked", OF_RANGES),
+    ("tile contraction: the last steps of a range have no chunk", OF_RANGES),
+    ("tile contraction: a block has the range of its shortest row", OF_ROWS),
+    ("tile contraction: each row has the range of its block", OF_ROWS),
     (
         "tile contraction: what a guard leaves out is copied",
         for_sizes(at("stage/guarded.krn", "negated", &[("c", 16), ("m", 70), ("o", 24)])),

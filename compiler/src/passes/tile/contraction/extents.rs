@@ -97,6 +97,11 @@ fn shape(
 ) -> Option<Shape> {
     let size = found.scalars[0].size() as i64;
     let vector = VECTOR / size;
+    // One vector of rows has no axis to lie along.
+    let is_one = |side: &usize| copied[*side] && !found.factors[*side].along_steps && tile[*side] <= vector;
+    if (0..2).any(|side| is_one(&side)) {
+        return None;
+    }
     for warps in [4, 8] {
         for depth in DEPTHS {
             let warps = along(tile, warps)?;

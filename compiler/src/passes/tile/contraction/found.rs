@@ -1,5 +1,6 @@
 //! What a contraction looks like to `tile`: its axes by class, its factors, and what stands against matrix instructions.
 
+use super::range::{BlockRange, OfRow};
 use crate::analysis::contraction::{Class, Contraction, Side, contractions};
 use crate::analysis::{Affine, Polynomial, block_count};
 use crate::atoms::{FactorType, MatrixAtom};
@@ -57,6 +58,8 @@ pub struct Found {
     pub axes: Vec<LoopAxis>,
     /// The reduced ones.
     pub steps: Vec<LoopAxis>,
+    /// The range of the steps, where the host cannot compute it.
+    pub range: Option<BlockRange>,
     /// Numbers of axes that each block has one iteration of.
     pub batch: Vec<usize>,
     /// Numbers of the axes of rows, and of columns: neighbours of what is stored lie along these, where they do along either.
@@ -91,13 +94,13 @@ impl Found {
                 "each term has a factor that is the same for all of them: it belongs behind the sum",
             );
         }
-        if one.leaves_out() {
+        if !one.masks.is_empty() {
             return refuse("terms are left out");
         }
-        let Some(steps) = loop_axes(kernel, one.reduce) else {
-            return refuse("the host cannot compute the bounds of the sum");
+        let (steps, mut range) = match steps(kernel, forall, one, &axes) {
+            Ok(steps) => steps,
+            Err(reason) => return refuse(reason),
         };
-        let steps = never_negative(kernel, steps);
         if kernel.insts[one.reduce].results.len() != 1 || !kernel.blocks[body].insts.contains(&one.reduce) {
             return refuse("the sum does not stand by itself in the loop");
         }
@@ -107,11 +110,20 @@ impl Found {
         };
         let mut batch = own(Class::Batch);
         batch.extend(own(Class::Free));
-        batch.sort_unstable();
         let mut outer = [own(Class::M), own(Class::N)];
+        if let Some(range) = &mut range {
+            match range.take_batches(kernel, &axes, &mut outer) {
+                Ok(batches) => batch.extend(batches),
+                Err(reason) => return refuse(reason),
+            }
+        }
+        batch.sort_unstable();
         let mut affine = Affine::new(kernel);
         let mut factors = [(&product.left, scalars[0]), (&product.right, scalars[1])]
             .map(|(side, scalar)| factor(kernel, side, scalar));
+        if has_check(kernel, one.reduce) {
+            return refuse("an index is checked in the sum");
+        }
         if let Err(reason) = plain_body(kernel, body, one.reduce) {
             return refuse(reason);
         }
@@ -121,7 +133,7 @@ impl Found {
             scalars.swap(0, 1);
         }
         let mut found =
-            Self { forall, body, reduce: one.reduce, axes, steps, batch, outer, factors, scalars };
+            Self { forall, body, reduce: one.reduce, axes, steps, range, batch, outer, factors, scalars };
         for side in 0..2 {
             found.factors[side].along_steps = found.runs_along_steps(kernel, &mut affine, side);
             found.factors[side].is_even = found.is_even(&mut affine, side);
@@ -129,10 +141,11 @@ impl Found {
         Ok(Some(found))
     }
 
-    /// Instructions of the loop's body beside the sum.
+    /// Instructions of the loop's body beside the sum, and beside what computes its range.
     pub fn code(&self, kernel: &Kernel) -> usize {
         let blocks = kernel.blocks_in(self.body);
-        let insts = |block: &Block| kernel.blocks[*block].insts.len();
+        let is_other = |inst: &&Inst| self.range.as_ref().is_none_or(|range| !range.needed.contains(**inst));
+        let insts = |block: &Block| kernel.blocks[*block].insts.iter().filter(is_other).count();
         let all: usize = blocks.iter().map(insts).sum();
         all - insts(&kernel.insts[self.reduce].regions[0])
     }
@@ -147,6 +160,12 @@ impl Found {
     /// The axes of rows, or of columns.
     pub fn of_side(&self, side: usize) -> Vec<&LoopAxis> {
         self.outer[side].iter().map(|at| &self.axes[*at]).collect()
+    }
+
+    /// The end of the range of steps that moves with the rows, or with the columns.
+    pub fn of_row(&self, side: usize) -> Option<OfRow> {
+        let row = self.range.as_ref()?.row?;
+        self.outer[side].contains(&row.axis).then_some(row)
     }
 
     pub fn of_steps(&self) -> Vec<&LoopAxis> {
@@ -179,6 +198,22 @@ impl Found {
         };
         closest(self.steps.last()) <= closest(self.outer[side].last().map(|at| &self.axes[*at]))
     }
+}
+
+/// The steps of a sum, with their range where the host cannot compute it.
+fn steps(
+    kernel: &Kernel,
+    forall: Inst,
+    one: &Contraction,
+    axes: &[LoopAxis],
+) -> Result<(Vec<LoopAxis>, Option<BlockRange>), &'static str> {
+    if let Some(steps) = loop_axes(kernel, one.reduce) {
+        return Ok((never_negative(kernel, steps), None));
+    }
+    let range = BlockRange::find(kernel, forall, one)?;
+    let steps =
+        range.steps(kernel, one.reduce, axes).ok_or("no array says about how many steps there are")?;
+    Ok((vec![steps], Some(range)))
 }
 
 /// Axes whose extents are no less than 0: products of two that are would be blocks.
@@ -312,6 +347,15 @@ fn arrays(kernel: &Kernel, one: &Contraction) -> String {
     let Some(product) = one.products().first() else { return String::new() };
     let names = [&product.left, &product.right].map(|side| factor(kernel, side, Scalar::BF16).array);
     format!("`{}` and `{}`", names[0], names[1])
+}
+
+/// Whether a term checks something: tiles bring elements that several terms have, and check nothing.
+fn has_check(kernel: &Kernel, reduce: Inst) -> bool {
+    let mut found = false;
+    kernel.walk(kernel.insts[reduce].regions[0], &mut |_, inst| {
+        found |= kernel.insts[inst].opcode == Opcode::Check;
+    });
+    found
 }
 
 /// That a loop's body does beside the sum what tiles can, element by element.

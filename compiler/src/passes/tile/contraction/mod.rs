@@ -15,6 +15,7 @@
 //!
 //! - `found.rs`: what the launch looks like, and what stands against it.
 //! - `extents.rs`: the shapes of tiles, and what each costs.
+//! - `range.rs`: steps whose range the host does not know.
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `program.rs`: writes the program.
@@ -33,6 +34,7 @@ mod grid;
 mod layouts;
 mod pack;
 mod program;
+mod range;
 
 use super::blocks::aligned;
 use super::found::LoopAxis;
@@ -125,7 +127,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         ask(kernel, launch, &Conditions::new().prefers(cheapest)) == Answer::Yes
     });
     let (_, shape) = shape?;
-    let asks = copied == [true; 2] && shape.tile.iter().product::<i64>() >= LARGE;
+    let asks = copied == [true; 2] && found.range.is_none() && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
     Some(Plan { shape: shape.clone(), copied, whole })
 }
@@ -163,6 +165,10 @@ fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
 fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
     let factor = &found.factors[side];
     let load = factor.load?;
+    // Vectors of steps would begin anywhere, and some of each row's be there.
+    if factor.along_steps && found.range.is_some() || found.of_row(side).is_some() {
+        return None;
+    }
     let along: Vec<&LoopAxis> = if factor.along_steps { found.of_steps() } else { found.of_side(side) };
     let mut affine = Affine::new(kernel);
     let mut step_of = |axis: &LoopAxis| affine.step(load, axis.index).flatten();
@@ -216,10 +222,11 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
     }
     let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });
     let [rows, columns] = [0, 1].map(|side| format!("`{}` {}", found.factors[side].array, how[side]));
+    let range = if found.range.is_some() { "; each block computes the range of its steps" } else { "" };
     schedule.remark(
         &name,
         format!(
-            "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}",
+            "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}{range}",
             found.scalars[0].name(), tile[0], tile[1], warps[0], warps[1]
         ),
     );

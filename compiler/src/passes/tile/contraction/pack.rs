@@ -106,7 +106,7 @@ struct Operand {
 /// The kernel with copies of factors of a launch; `None` where that does not pay or cannot be.
 pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Kernel> {
     let found = Found::find(kernel, launch).ok()??;
-    if !has_atom(target, found.scalars) || is_said(kernel, &found) {
+    if !has_atom(target, found.scalars) || is_said(kernel, &found) || found.range.is_some() {
         return None;
     }
     let last = found.steps.len().checked_sub(1)?;

@@ -12,7 +12,8 @@
 //!
 //! Rows of a copied factor that lie anywhere have their addresses in registers, and a chunk adds what lies between it and the
 //! first one. A factor that cannot be copied is computed in registers, one chunk ahead, and stored in shared memory behind the
-//! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them.
+//! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them. Steps whose range
+//! the host does not know begin at the low end that the block computes, and end at its high end.
 
 use super::extents::{Shape, Sizes};
 use super::found::Found;
@@ -20,6 +21,7 @@ use super::grid::{bases, grid, split};
 use super::layouts::{
     CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, place,
 };
+use super::range::OfRow;
 use crate::analysis::{Affine, Polynomial, code};
 use crate::data::ElementType;
 use crate::ir::clone::{ValueMap, mapped};
@@ -27,7 +29,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Atom, AxisSet, BufferData, BufferKind, Kernel, Payload, Phase, Short, Tiling};
 use crate::ir::op::{Combiner, Opcode};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{Expr, Layout};
 use crate::mutants::mutant;
 use crate::passes::insert::emitted;
 use crate::passes::tile::found::LoopAxis;
@@ -75,7 +77,16 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let mut emit = Emit::sharing(kernel, body, span);
     let sizes = Sizes::of(&found);
     let bases = bases(&mut emit, &found, &sizes, shape, &mut map);
-    let ends = [&sizes.outer[0], &sizes.outer[1], &sizes.steps].map(|extent| emit.expression(extent));
+    let [rows, columns] = [0, 1].map(|side| emit.expression(&sizes.outer[side]));
+    let [low, high] = range_of_steps(&mut emit, &found, shape, (bases, [rows, columns]), &mut map);
+    let end = match found.range {
+        None => high,
+        Some(_) => mutant!(
+            "tile contraction: the end of a range is not masked",
+            high,
+            emit.add_int(high, i64::from(i32::MAX))
+        ),
+    };
     let mut program = Program {
         found: &found,
         plan,
@@ -87,12 +98,14 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
         pointers: [None, None],
         map,
         bases,
-        ends,
+        first: low,
+        ends: [rows, columns, end],
     };
     for (side, strides) in strides.into_iter().enumerate() {
         program.pointers[side] = strides.and_then(|strides| program.pointer(&mut emit, side, &strides));
     }
-    let sums = program.contract(&mut emit, &sizes.steps);
+    let steps = emit.sub(high, low);
+    let sums = program.contract(&mut emit, steps);
     program.results(&mut emit, sums);
     let (axes, table) = (program.layouts.axes, program.layouts.table);
     without_factors(kernel, body);
@@ -171,6 +184,51 @@ fn strides(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Option<V
     strides.collect()
 }
 
+/// The first step of a block, and the one behind its last.
+fn range_of_steps(
+    emit: &mut Emit<'_>,
+    found: &Found,
+    shape: &Shape,
+    (bases, ends): ([Value; 2], [Value; 2]),
+    map: &mut ValueMap,
+) -> [Value; 2] {
+    match &found.range {
+        None => {
+            let steps = emit.expression(&Found::extent(&found.of_steps()));
+            [emit.int(0), steps]
+        }
+        Some(range) => match range.row {
+            None => range.write(emit, found, &OF_AXIS, map),
+            Some(row) => {
+                let mut map = longest_row(emit, found, shape, (row, bases, ends), map);
+                range.write(emit, found, &OF_AXIS, &mut map)
+            }
+        },
+    }
+}
+
+/// The map with the index of that row, or column, of a block that has the longest range of steps.
+fn longest_row(
+    emit: &mut Emit<'_>,
+    found: &Found,
+    shape: &Shape,
+    (row, bases, ends): (OfRow, [Value; 2], [Value; 2]),
+    map: &ValueMap,
+) -> ValueMap {
+    let side = usize::from(found.of_row(1).is_some());
+    let behind = emit.add_int(bases[side], shape.tile[side]);
+    let behind = emit.min(behind, ends[side]);
+    let last = emit.add_int(behind, -1);
+    let [first, last] = mutant!(
+        "tile contraction: a block has the range of its shortest row",
+        [bases[side], last],
+        [last, bases[side]]
+    );
+    let mut map = map.clone();
+    split(emit, &found.of_side(side), if row.is_last { last } else { first }, &mut map);
+    map
+}
+
 struct Program<'p> {
     found: &'p Found,
     plan: &'p Plan,
@@ -186,7 +244,9 @@ struct Program<'p> {
     map: ValueMap,
     /// The first row and column of the block.
     bases: [Value; 2],
-    /// Rows, columns and steps that there are.
+    /// The first step.
+    first: Value,
+    /// How many rows and columns there are, and behind which step there is none.
     ends: [Value; 3],
 }
 
@@ -219,7 +279,7 @@ impl Program<'_> {
         emit.value(Opcode::Index, Payload::Index(axis as u8), &[])
     }
 
-    /// The chunk of a factor that begins with a step.
+    /// The chunk of a factor that begins so many steps behind the first one.
     fn part(&self, emit: &mut Emit<'_>, side: usize, first: Value) -> Part {
         let axes = fill_axes(self.found, self.plan, side);
         let is_of_steps = |axis: usize| OF_AXIS[axis] == 2;
@@ -229,7 +289,11 @@ impl Program<'_> {
             let is_vector = matches!(axis, CHUNK_VECTOR | ROW_VECTOR | COLUMN_VECTOR);
             if is_vector { emit.mul_int(index, self.shape().vector) } else { index }
         });
-        let coordinates = [emit.add(self.bases[side], local[0]), emit.add(first, local[1])];
+        let begin = match self.found.range {
+            None => first,
+            Some(_) => mutant!("tile contraction: a range begins at 0", emit.add(self.first, first), first),
+        };
+        let coordinates = [emit.add(self.bases[side], local[0]), emit.add(begin, local[1])];
         let mut map = self.map.clone();
         split(emit, &self.found.of_side(side), coordinates[0], &mut map);
         split(emit, &self.found.of_steps(), coordinates[1], &mut map);
@@ -239,7 +303,27 @@ impl Program<'_> {
             let less = mutant!("tile contraction: one more step than there is", Opcode::Lt, Opcode::Le);
             masks[2] = Some(emit.binary(less, coordinates[1], self.ends[2]));
         }
+        if let Some(own) = self.range_of_row(emit, side, coordinates[1], &mut map) {
+            let both = masks[2].map_or(own, |mask| emit.binary(Opcode::And, mask, own));
+            masks[2] = mutant!("tile contraction: each row has the range of its block", Some(both), masks[2]);
+        }
         Part { map, masks, local }
+    }
+
+    /// Which rows have a step, where each has a range of its own.
+    fn range_of_row(
+        &self,
+        emit: &mut Emit<'_>,
+        side: usize,
+        step: Value,
+        map: &mut ValueMap,
+    ) -> Option<Value> {
+        let row = self.found.of_row(side)?;
+        let [low, high] = self.found.range.as_ref()?.write(emit, self.found, &OF_AXIS, map);
+        Some(match row.is_high {
+            true => emit.binary(Opcode::Lt, step, high),
+            false => emit.binary(Opcode::Ge, step, low),
+        })
     }
 
     /// Writes what a factor needs of the loop's body and of the sum's; where a copied one is loaded, if not everywhere.
@@ -408,11 +492,22 @@ impl Program<'_> {
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
     }
 
-    /// The sums of a block's tile.
-    fn contract(&mut self, emit: &mut Emit<'_>, steps: &Expr) -> Value {
+    /// How many chunks so many steps have.
+    fn chunks(&self, emit: &mut Emit<'_>, steps: Value) -> Value {
+        let depth = self.shape().depth;
+        let more = match self.found.range {
+            None => depth - 1,
+            Some(_) => mutant!("tile contraction: the last steps of a range have no chunk", depth - 1, 0),
+        };
+        let depth = emit.int(depth);
+        let sum = emit.add_int(steps, more);
+        emit.binary(Opcode::Div, sum, depth)
+    }
+
+    /// The sums of a block's tile, which has so many steps.
+    fn contract(&mut self, emit: &mut Emit<'_>, steps: Value) -> Value {
         let shape = self.shape().clone();
-        let chunks = Expr::binary(BinaryOp::CeilDiv, steps.clone(), Expr::Int(shape.depth));
-        let (chunks, one_chunk) = (emit.expression(&chunks), emit.int(1));
+        let (chunks, one_chunk) = (self.chunks(emit, steps), emit.int(1));
         // Of no steps there is a chunk of zeros.
         let chunks = if self.plan.whole { chunks } else { emit.max(chunks, one_chunk) };
         let [zero, one, ahead] = [0, 1, shape.slots - 1].map(|number| emit.int(number));
