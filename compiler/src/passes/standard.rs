@@ -86,7 +86,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // `hoist_reductions`, which looks for products with one axis of steps.
         (Arc::new(Matricize::default()), false),
         (Arc::new(HoistReductions), false),
-        // After `hoist_reductions`, which gives reductions in the terms of others a loop; before all that asks how long reductions are.
+        // After `hoist_reductions`, which gives reductions in the terms of others a loop; before all that asks how long
+        // reductions are.
         (Arc::new(Scan), false),
         // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
         (Arc::new(SinkLoads), false),

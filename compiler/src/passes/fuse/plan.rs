@@ -120,8 +120,9 @@ pub fn loops_around(kernel: &Kernel, parents: &Parents, block: Block, load: Inst
     None
 }
 
-/// Whether the elements that a loop makes stay an array, from where an instruction reads them: up to each of them something is
-/// added up, which `scan` shares among them where it stands in a loop itself, and the instruction stands under a condition.
+/// Whether the elements that a loop makes stay an array, from where an instruction reads them: up to each of them
+/// something is added up, which `scan` shares among them where it stands in a loop itself, and the instruction stands
+/// under a condition.
 pub fn is_shared(kernel: &Kernel, parents: &Parents, body: Block, load: Inst) -> bool {
     let is_conditional =
         parents.enclosing(load).next().is_some_and(|around| kernel.insts[around].opcode == Opcode::If);

@@ -8,20 +8,21 @@
 //! forall i in n { y[i] = rest[i / 32] + sum(j in 32 * (i / 32)..=i: x[j]) }
 //! ```
 //!
-//! What was n² / 2 terms is 16 for each element, and the same again for a 32nd as many blocks: the pass is applied to what it leaves,
-//! until that is short. So are suffixes (`j in i..n`), ranges that leave out the element itself, rows and columns (other axes of the
-//! loop stay beside the blocks), and all combiners. Terms of more than a few instructions are computed once, in a launch before.
+//! What was n² / 2 terms is 16 for each element, and the same again for a 32nd as many blocks: the pass is applied to
+//! what it leaves, until that is short. So are suffixes (`j in i..n`), ranges that leave out the element itself, rows
+//! and columns (other axes of the loop stay beside the blocks), and all combiners. Terms of more than a few
+//! instructions are computed once, in a launch before.
 //!
-//! `found.rs` says which reductions these are, `range.rs` where blocks begin and end, `worth.rs` whether it pays, `write.rs` makes the
-//! launches.
+//! `found.rs` says which reductions these are, `range.rs` where blocks begin and end, `worth.rs` whether it pays,
+//! `write.rs` makes the launches.
 //!
 //! # Preconditions
 //!
-//! The reduction has one axis and stands directly in parallel loops. One end of its range is an index of these, and something that the
-//! host knows; so is the other end. Its terms do not depend on that index. They have no loops and no checks, and read nothing that
-//! the launch writes. The schedule says nothing of the reduction's axis. Its terms are there even where axes that they do not depend
-//! on are empty: code for a size at which one of those is empty keeps the form, and so does code for an empty loop whose range says
-//! nothing of it.
+//! The reduction has one axis and stands directly in parallel loops. One end of its range is an index of these, and
+//! something that the host knows; so is the other end. Its terms do not depend on that index. They have no loops and no
+//! checks, and read nothing that the launch writes. The schedule says nothing of the reduction's axis. Its terms are
+//! there even where axes that they do not depend on are empty: code for a size at which one of those is empty keeps the
+//! form, and so does code for an empty loop whose range says nothing of it.
 //!
 //! # Limits
 //!
@@ -42,6 +43,9 @@ use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
 use found::Found;
 
+/// Blocks of blocks at most: code for all sizes, of which nobody knows how large they are, has so many.
+const LEVELS: usize = 4;
+
 /// The pass.
 pub struct Scan;
 
@@ -60,14 +64,17 @@ impl Pass for Scan {
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
-        let mut open: Vec<Launch> = kernel.launches.keys().rev().collect();
-        while let Some(launch) = open.pop() {
+        let mut open: Vec<(Launch, usize)> = kernel.launches.keys().rev().map(|launch| (launch, 0)).collect();
+        while let Some((launch, level)) = open.pop() {
             let before = kernel.launches.len();
-            while kernel.launches[launch].phase == Phase::Abstract && step(kernel, launch, &context.target) {
+            while level < LEVELS
+                && kernel.launches[launch].phase == Phase::Abstract
+                && step(kernel, launch, &context.target)
+            {
                 changed = true;
             }
             // Blocks of blocks.
-            open.extend(kernel.launches.keys().skip(before));
+            open.extend(kernel.launches.keys().skip(before).map(|launch| (launch, level + 1)));
         }
         changed.into()
     }

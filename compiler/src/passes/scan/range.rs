@@ -26,8 +26,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Of a reduction's range in a loop along an index; `None` where not just one end moves with it, or the host does not know the
-    /// rest.
+    /// Of a reduction's range in a loop along an index; `None` where not just one end moves with it, or the host does
+    /// not know the rest.
     pub fn of(
         kernel: &Kernel,
         index: Atom,

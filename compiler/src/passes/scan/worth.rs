@@ -9,14 +9,18 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use crate::passes::hoist_reductions::product;
 
-/// Terms of a block: as many as a warp has threads, which then begin in one block and read one value of what lies before it. Each level
-/// of blocks has so many times less to do, and each element half of it by itself, whose terms (128 bytes of floats) are a line of the
-/// first cache.
+/// Terms of a block: as many as a warp has threads, which then begin in one block and read one value of what lies
+/// before it. Each level of blocks has so many times less to do, and each element half of it by itself, whose terms
+/// (128 bytes of floats) are a line of the first cache.
 pub const BLOCK: i64 = 32;
 /// Terms of a range from which on blocks of it are fewer by far.
 const LEAST: i64 = 8 * BLOCK;
-/// Terms that a multiprocessor adds up in a cycle, where all of its threads have some: a load, its address, an addition, the loop.
+/// Terms that a multiprocessor adds up in a cycle, where all of its threads have some: a load, its address, an
+/// addition, the loop.
 const TERMS: i64 = 8;
+/// Cycles of a term where a thread walks the longest range: what a load takes from the first cache, of which several are
+/// under way, and the additions, each after the one before.
+const STEP: i64 = 24;
 /// From a launch to the first step of a thread and from the last one to the end, in cycles.
 const BEGIN: i64 = 5_000;
 /// Launches that come before: blocks, and what lies before each of them.
@@ -36,10 +40,13 @@ pub fn conditions(kernel: &Kernel, found: &Found, target: &TargetFacts) -> Optio
     for axis in found.left() {
         conditions = conditions.needs_at_least(&axis.extent(kernel), 1);
     }
-    // On average an element has half of the terms.
-    let terms = Expr::binary(BinaryOp::Mul, product(found.axes.iter(), kernel), length.clone());
-    let least = 2 * TERMS * LAUNCHES * BEGIN * i64::from(target.multiprocessors);
-    Some(conditions.prefers_at_least(&length, LEAST).prefers_at_least(&terms, least))
+    // Each element has half of the terms on average; of all cycles of a machine, in terms.
+    let machine = 2 * TERMS * i64::from(target.multiprocessors);
+    let elements = product(found.axes.iter(), kernel);
+    let plain = Expr::binary(BinaryOp::Add, elements, Expr::Int(STEP * machine));
+    let plain = Expr::binary(BinaryOp::Mul, plain, length.clone());
+    let launched = LAUNCHES * BEGIN * machine;
+    Some(conditions.prefers_at_least(&length, LEAST).prefers_at_least(&plain, launched))
 }
 
 /// Whether terms cost more than it costs to keep them.

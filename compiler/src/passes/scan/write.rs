@@ -43,9 +43,8 @@ pub fn rewrite(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<()>
     let rests = rests_of(kernel, launch, found, &blocks, (&parts, block_name));
     combine(kernel, found, &blocks, &rests)?;
     sweep(kernel);
-    let text = format!(
-        "reductions over `{name}` share blocks of {BLOCK} terms, which launches before this one add up, and end in one of them"
-    );
+    let blocks = format!("blocks of {BLOCK} terms, which launches before this one add up");
+    let text = format!("reductions over `{name}` share {blocks}, and end in one of them");
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, text);
     Some(())
@@ -61,17 +60,32 @@ impl Blocks {
         let (first, last) = (emitted(&mut emit, &range.first)?, emitted(&mut emit, &range.last)?);
         let terms = emitted(&mut emit, &range.last.subtract(&range.first)?)?;
         let places = emitted(&mut emit, &range.places)?;
-        let terms = block_count(emit.kernel, &emit.kernel.symbolic(terms)?, BLOCK);
+        let terms = blocks_of(emit.kernel, &emit.kernel.symbolic(terms)?);
         let places = emit.kernel.symbolic(places)?;
         // An element without terms stands in the first block.
         let places = match range.may_be_below {
             true => Expr::binary(BinaryOp::Max, places, Expr::Int(1)),
             false => places,
         };
-        let places = block_count(emit.kernel, &places, BLOCK);
-        let (count, places) = (emit.expression(&terms), emit.expression(&places));
+        let places = blocks_of(emit.kernel, &places);
+        let count = emit.expression(&terms);
+        let places = if places == terms { count } else { emit.expression(&places) };
         Some(Blocks { zero, first, last, count, places })
     }
+}
+
+/// How many blocks so many terms are.
+fn blocks_of(kernel: &Kernel, terms: &Expr) -> Expr {
+    let divided = |terms: &Expr, by: i64| Expr::binary(BinaryOp::CeilDiv, terms.clone(), Expr::Int(by));
+    // Blocks of blocks.
+    if let Expr::Binary(BinaryOp::Div, sum, length) = terms
+        && let (Expr::Binary(BinaryOp::Add, all, more), Expr::Int(length)) = (&**sum, &**length)
+        && **more == Expr::Int(*length - 1)
+        && kernel.never_negative(all)
+    {
+        return divided(all, *length * BLOCK);
+    }
+    if kernel.never_negative(terms) { divided(terms, BLOCK) } else { block_count(kernel, terms, BLOCK) }
 }
 
 /// A name that no directive can mean: they speak of the reduction's axis.
@@ -120,7 +134,14 @@ fn parts_of(
     let values = reduce_between(&mut emit, found.reduce, ends);
     let axes = found.with(&Along { name, low: blocks.zero, high: blocks.count, index });
     let insts = [found.insts.as_slice(), &kernel.blocks[body].insts].concat();
-    launch_of(kernel, launch, &Part { axes, insts, values, span }, "blocks").1
+    let (_, parts) = launch_of(kernel, launch, &Part { axes, insts, values, span }, "blocks");
+    named(kernel, &parts, "blocks");
+    parts
+}
+
+/// Names arrays.
+fn named(kernel: &mut Kernel, arrays: &[Buffer], name: &str) {
+    arrays.iter().for_each(|array| kernel.buffers[*array].name = name.to_string());
 }
 
 /// The ends of a block.
@@ -171,10 +192,13 @@ fn rests_of(
     let values = kernel.add_results_like(reduce, &like);
     let insts = kernel.blocks[body].insts.clone();
     let suffix = if found.range.is_suffix { "behind" } else { "before" };
-    launch_of(kernel, launch, &Part { axes, insts, values, span }, suffix).1
+    let (_, rests) = launch_of(kernel, launch, &Part { axes, insts, values, span }, suffix);
+    named(kernel, &rests, suffix);
+    rests
 }
 
-/// A reduction's region that loads what the blocks have left: along an index of its own for the one of these axes that is given.
+/// A reduction's region that loads what the blocks have left: along an index of its own for the one of these axes that
+/// is given.
 fn region_of(kernel: &mut Kernel, axes: &[Along], along: Value, parts: &[Buffer], span: Span) -> Block {
     let region = kernel.blocks.push(BlockData::default());
     let own = kernel.add_param(region, Scalar::I64);
