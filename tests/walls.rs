@@ -174,6 +174,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "parallelize",
             "pin_windows",
             "recognize_reductions",
+            "scan",
             "sink_loads",
             "soa",
             "speculate",

@@ -32,6 +32,7 @@ use super::reduce_atomics::ReduceAtomics;
 use super::reuse::Reuse;
 use super::rfactor::Rfactor;
 use super::scalarize::Scalarize;
+use super::scan::Scan;
 use super::sink_loads::SinkLoads;
 use super::soa::Soa;
 use super::speculate::Speculate;
@@ -88,6 +89,9 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // `hoist_reductions`, which looks for products with one axis of steps.
         (Arc::new(Matricize::default()), false),
         (Arc::new(HoistReductions), false),
+        // After `hoist_reductions`, which gives reductions in the terms of others a loop; before all that asks how long
+        // reductions are.
+        (Arc::new(Scan), false),
         // After `hoist_reductions`: what is left in a loop is what its iterations differ in.
         (Arc::new(SinkLoads), false),
         // Before all that asks which loads a loop has, and how they lie.

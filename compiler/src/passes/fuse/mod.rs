@@ -48,8 +48,8 @@ use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 pub use inline::Inline;
 use plan::{
-    Accesses, Plan, Read, accessed, fills, indices, is_unscheduled, loaded_in, loops_around, reads,
-    stand_together,
+    Accesses, Plan, Read, accessed, fills, indices, is_shared, is_unscheduled, loaded_in, loops_around,
+    reads, stand_together,
 };
 use std::collections::BTreeMap;
 use unchanged::is_unchanged;
@@ -205,7 +205,7 @@ fn plan(kernel: &Kernel, parents: &Parents, buffer: Buffer, accesses: &Accesses)
     {
         return None;
     }
-    if !fills(kernel, producer, buffer, stores, written) {
+    if !fills(kernel, producer, buffer, stores, written) || is_shared(kernel, parents, body, first_load) {
         return None;
     }
     let reads = reads(kernel, buffer, stores, loads)?;

@@ -1,5 +1,6 @@
 //! What goes where: a loop that fills an array, and the place that reads it.
 
+use crate::analysis::Affine;
 use crate::data::Scalar;
 use crate::ir::Parents;
 use crate::ir::clone::ValueMap;
@@ -117,6 +118,22 @@ pub fn loops_around(kernel: &Kernel, parents: &Parents, block: Block, load: Inst
         }
     }
     None
+}
+
+/// Whether the elements that a loop makes stay an array, from where an instruction reads them: up to each of them
+/// something is added up, which `scan` shares among them where it stands in a loop itself, and the instruction stands
+/// under a condition.
+pub fn is_shared(kernel: &Kernel, parents: &Parents, body: Block, load: Inst) -> bool {
+    let is_conditional =
+        parents.enclosing(load).next().is_some_and(|around| kernel.insts[around].opcode == Opcode::If);
+    let params = &kernel.blocks[body].params;
+    let mut affine = Affine::new(kernel);
+    is_conditional
+        && kernel.blocks[body].insts.iter().any(|inst| {
+            let data = &kernel.insts[*inst];
+            data.opcode == Opcode::Reduce
+                && params.iter().any(|index| affine.any_depends(&data.arguments, *index))
+        })
 }
 
 /// The buffers that a block, or what is inside, reads.

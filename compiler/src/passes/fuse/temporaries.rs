@@ -12,7 +12,9 @@
 //! other reductions, it moves if it shares no operand among iterations, as those of a row do: two products in one
 //! loop would have no tiles.
 
-use super::plan::{Plan, fills, indices, is_unscheduled, loaded_in, loops_around, reads, stand_together};
+use super::plan::{
+    Plan, fills, indices, is_shared, is_unscheduled, loaded_in, loops_around, reads, stand_together,
+};
 use crate::analysis::{Uses, each_write};
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
@@ -102,7 +104,8 @@ fn plan(
     }
     let fits = !has(kernel, body, Opcode::Reduce)
         || loops.iter().all(|inst| kernel.insts[*inst].opcode == Opcode::Forall)
-            && (!has(kernel, target, Opcode::Reduce) || shares_nothing(kernel, body));
+            && (!has(kernel, target, Opcode::Reduce) || shares_nothing(kernel, body))
+            && !is_shared(kernel, parents, body, first_load);
     (fits && is_unscheduled(kernel, producer, &loops, buffer)).then(|| Plan {
         buffer,
         producer,

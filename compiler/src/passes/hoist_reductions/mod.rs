@@ -77,9 +77,10 @@ use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
-pub use launch::{Along, Part, launch_of, load as load_left};
+pub use launch::{Along, Part, launch_of, load as load_left, product};
 use need::Need;
 pub use products::LEAST_ROWS;
+pub use terms::{can_move, needs_of, slice};
 pub use worth::{BETWEEN, LAUNCH, LEAST_STEPS};
 
 pub struct HoistReductions;

@@ -51,6 +51,11 @@ const OF_RANGES: Place =
 /// A product each row of which has a range of steps.
 const OF_ROWS: Place = for_sizes(at("stage/ragged.krn", "up_to_the_row", &[("n", 19), ("t", 33)]));
 
+/// Sums of whole numbers up to each element, or from there on.
+const fn scanned(kernel: &'static str) -> Place {
+    at("reductions/scans.krn", kernel, &[("n", 70)])
+}
+
 /// The mutants, and where each is caught.
 const PLACES: &[(&str, Place)] = &[
     (
@@ -129,6 +134,10 @@ const PLACES: &[(&str, Place)] = &[
     ("pack_operands: the first of each axis is not copied", OF_WINDOWS),
     ("pack_operands: the copy keeps the order of its axes", OF_WINDOWS),
     ("pack_operands: the product comes before the copy", OF_WINDOWS),
+    ("scan: a block begins too late", scanned("running_count")),
+    ("scan: a block is counted twice", scanned("running_count")),
+    ("scan: a block is counted twice from behind", scanned("what_is_left")),
+    ("scan: the last block is whole", scanned("running_count")),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
     ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
     ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),
