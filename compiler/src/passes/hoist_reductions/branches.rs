@@ -70,8 +70,11 @@ pub fn whole_out(kernel: &mut Kernel, launch: Launch) -> bool {
         return false;
     }
     let written = written_buffers(kernel, root);
-    let found = in_branches(kernel, root);
-    found.into_iter().fold(false, |changed, place| moves(kernel, &written, (root, None), place) || changed)
+    let mut changed = false;
+    for place in in_branches(kernel, root) {
+        changed |= moves(kernel, &written, (root, None), place);
+    }
+    changed
 }
 
 /// Reductions in branches of a block, each with its branch and region.

@@ -253,7 +253,8 @@ fn combine(kernel: &mut Kernel, found: &Found, blocks: &Blocks, rests: &[Buffer]
         }
         Some(values)
     })??;
-    for (old, new) in kernel.insts[reduce].results.to_vec().into_iter().zip(values) {
+    let results = kernel.insts[reduce].results.clone();
+    for (old, new) in results.into_iter().zip(values) {
         kernel.values[new].name = kernel.values[old].name.clone();
         kernel.replace_uses(old, new);
     }
