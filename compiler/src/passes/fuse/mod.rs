@@ -28,6 +28,7 @@
 //! `forall` and `reduce` loops around, one for each axis: no element is computed more often than before. What the
 //! elements are made of is not written in between. The schedule says nothing about the array, nor about an axis of the
 //! loop that has another name where it is read.
+//! What is added up to each element stays an array where a condition stands around its reader (`scan` shares that).
 
 mod elsewhere;
 mod found;

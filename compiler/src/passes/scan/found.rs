@@ -1,7 +1,7 @@
 //! Reductions of which one end moves with an index of the loops around.
 
-use super::range::Range;
-use crate::analysis::{Affine, Atom};
+use super::range::{Range, host};
+use crate::analysis::{Affine, Atom, bounds_of_index, is_always_inside};
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
@@ -68,6 +68,11 @@ fn look(
                 let axes = [axes, &Along::of(kernel, inst)].concat();
                 look(kernel, launch, data.regions[0], (&chain, &axes), found);
             }
+            Opcode::If => {
+                for region in &data.regions {
+                    look(kernel, launch, *region, (&chain, axes), found);
+                }
+            }
             Opcode::Reduce => found.extend(one(kernel, launch, &chain, axes)),
             _ => {}
         }
@@ -94,6 +99,10 @@ fn one(kernel: &Kernel, launch: Launch, chain: &Chain, axes: &[Along]) -> Option
     if wanted.contains(axes[at].index) || terms.iter().any(|inst| has_loop(kernel, *inst)) {
         return None;
     }
+    let is_conditional = chain.iter().any(|(_, inst)| kernel.insts[*inst].opcode == Opcode::If);
+    if is_conditional && !terms.iter().all(|inst| is_inside(kernel, *inst, region, &range, axes)) {
+        return None;
+    }
     let is_batch: Vec<bool> = axes.iter().map(|axis| wanted.contains(axis.index)).collect();
     let found = Found { reduce, block, axes: axes.to_vec(), at, is_batch, insts, range };
     can_move(kernel, launch, (&terms, &[]), axes).then_some(found)
@@ -109,6 +118,24 @@ fn moving(kernel: &Kernel, reduce: Inst, axes: &[Along]) -> Option<(usize, Range
         let range = Range::of(kernel, Atom::Value(axis.index), [&low, &high], around)?;
         Some((at, range))
     })
+}
+
+/// Whether what an instruction of the terms loads is there whatever conditions stand around.
+fn is_inside(kernel: &Kernel, inst: Inst, region: Block, range: &Range, axes: &[Along]) -> bool {
+    let bounds = |value: Value| {
+        if kernel.blocks[region].params.contains(&value) {
+            return Some((host(&range.first)?, host(&range.last)?));
+        }
+        let axis = axes.iter().find(|axis| axis.index == value)?;
+        bounds_of_index(kernel, (axis.low, axis.high))
+    };
+    let is_there =
+        |inst: Inst| !kernel.insts[inst].opcode.is_load() || is_always_inside(kernel, inst, &bounds, &[]);
+    let mut all = is_there(inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| all &= is_there(inst));
+    }
+    all
 }
 
 /// Whether an instruction is a loop, or has one inside.

@@ -7,6 +7,8 @@
 
 use crate::analysis::{Atom, Polynomial};
 use crate::ir::kernel::Kernel;
+use crate::manifest::{BinaryOp, Expr};
+use cranelift_entity::EntityRef;
 
 /// The ranges of all elements: one end moves with an index.
 pub struct Range {
@@ -100,4 +102,18 @@ fn is_known(kernel: &Kernel, form: &Polynomial) -> bool {
         Atom::Symbol(_) => true,
         Atom::Value(value) => kernel.symbolic(value).is_some(),
     })
+}
+
+/// What the host computes of sizes alone.
+pub fn host(form: &Polynomial) -> Option<Expr> {
+    let mut sum = Expr::Int(0);
+    for (monomial, factor) in form.terms() {
+        let mut term = Expr::Int(i64::try_from(*factor).ok()?);
+        for atom in monomial.atoms() {
+            let Atom::Symbol(symbol) = atom else { return None };
+            term = Expr::binary(BinaryOp::Mul, term, Expr::Symbol(symbol.index()));
+        }
+        sum = if sum == Expr::Int(0) { term } else { Expr::binary(BinaryOp::Add, sum, term) };
+    }
+    Some(sum)
 }

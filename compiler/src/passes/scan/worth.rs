@@ -18,8 +18,8 @@ const LEAST: i64 = 8 * BLOCK;
 /// Terms that a multiprocessor adds up in a cycle, where all of its threads have some: a load, its address, an
 /// addition, the loop.
 const TERMS: i64 = 8;
-/// Cycles of a term where a thread walks the longest range: what a load takes from the first cache, of which several are
-/// under way, and the additions, each after the one before.
+/// Cycles of a term where a thread walks the longest range: what a load takes from the first cache, of which several
+/// are under way, and the additions, each after the one before.
 const STEP: i64 = 24;
 /// From a launch to the first step of a thread and from the last one to the end, in cycles.
 const BEGIN: i64 = 5_000;
