@@ -19,6 +19,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("bf16_extremes_row_256_half", PAIRS),
     ("channels_last_matrices", GATHERED),
     ("channels_last_matrices_general", GATHERED),
+    ("codebook_linear_matrices_general", THROUGH),
     ("dora_linear_3_matrices_general", THROUGH),
     ("f16_extremes_row_128_masked_general", PAIRS),
     ("f16_extremes_row_256_half", PAIRS),

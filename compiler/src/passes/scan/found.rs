@@ -5,6 +5,7 @@ use crate::analysis::{Affine, Atom, bounds_of_index, is_always_inside};
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::Directive;
 use crate::passes::hoist_reductions::{Along, can_move, needs_of, slice};
 use cranelift_entity::EntitySet;
 
@@ -85,7 +86,7 @@ fn one(kernel: &Kernel, launch: Launch, chain: &Chain, axes: &[Along]) -> Option
     let Payload::Reduce { axes: own, .. } = &kernel.insts[reduce].payload else { return None };
     let [own] = own[..] else { return None };
     let region = kernel.insts[reduce].regions[0];
-    if kernel.schedule.speaks_of(&kernel.axes[own].name) {
+    if is_said(kernel, &kernel.axes[own].name) {
         return None;
     }
     let (at, range) = moving(kernel, reduce, axes)?;
@@ -145,4 +146,13 @@ fn has_loop(kernel: &Kernel, inst: Inst) -> bool {
         kernel.walk(*region, &mut |_, inst| found |= kernel.insts[inst].opcode.is_loop());
     }
     found
+}
+
+/// Whether the schedule says of an axis more than how far what is left of it is unrolled.
+fn is_said(kernel: &Kernel, axis: &str) -> bool {
+    kernel.schedule.directives.iter().any(|known| match &known.directive {
+        Directive::Unroll { .. } => false,
+        Directive::Order(names) => names.iter().any(|name| name == axis),
+        directive => directive.subject() == Some(axis),
+    })
 }

@@ -21,7 +21,7 @@
 //! The reduction has one axis and stands directly in parallel loops, or under a condition there if what its terms load
 //! is there whatever that says. One end of its range is an index of these, and something that the host knows; so is the
 //! other end. Its terms do not depend on that index. They have no loops and no checks, and read nothing that the launch
-//! writes. The schedule says nothing of the reduction's axis. Its terms are there even where axes that they do not
+//! writes. The schedule says nothing of the reduction's axis but how far to unroll it. Its terms are there even where axes that they do not
 //! depend on are empty: code for a size at which one of those is empty keeps the form, and so does code for an empty
 //! loop whose range says nothing of it.
 //!

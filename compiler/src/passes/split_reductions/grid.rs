@@ -32,6 +32,9 @@ pub(super) const REUSE: u64 = 4;
 const GROUPS: u64 = 4;
 const GROUPS_REUSED: u64 = 8;
 const SHORT_BODY: usize = 48;
+/// Pieces for each multiprocessor: of one with as many results, and of one with many.
+const PIECES: i64 = 8;
+const LEAST_PIECES: i64 = 2;
 /// Threads of the block that combines the pieces of a single reduction.
 const LAST_THREADS: u64 = 1024;
 
@@ -142,7 +145,6 @@ fn in_pieces(kernel: &mut Kernel, launch: Launch, name: &str, target: &TargetFac
     let body = kernel.launches[launch].body;
     let is_reduce = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Reduce;
     let reduces: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_reduce).collect();
-    let blocks = i64::from(target.multiprocessors) * 8;
     let mut pieces = Vec::new();
     let mut atomics = 0;
     for inst in &reduces {
@@ -154,10 +156,10 @@ fn in_pieces(kernel: &mut Kernel, launch: Launch, name: &str, target: &TargetFac
         said.split_done(kernel);
         let fitting = vector_of(kernel, *inst) as i64;
         let alone = reduces.len() == 1;
+        let count = said.pieces.unwrap_or_else(|| pieces_of(kernel, *inst, target));
         let target =
             atomic::target(kernel, *inst, alone, |kernel, value| is_rematerializable(kernel, value, &[], 16));
         atomics += usize::from(target.is_some());
-        let count = said.pieces.unwrap_or(blocks);
         let piece = piece_launch(kernel, launch, &cut, count, &[], false, name, &said, target.as_ref());
         let reason = "enough blocks to fill every multiprocessor several times";
         record(kernel, piece, &said, count, false, reason);
@@ -176,6 +178,13 @@ fn in_pieces(kernel: &mut Kernel, launch: Launch, name: &str, target: &TargetFac
     let place = if atomics > 0 { 0 } else { steps.len() };
     steps.insert(place, Step::Launch(launch));
     steps
+}
+
+/// Pieces of a reduction: several for each multiprocessor, so that they end together. One block combines what they leave: of many
+/// results it has fewer.
+fn pieces_of(kernel: &Kernel, reduce: Inst, target: &TargetFacts) -> i64 {
+    let results = kernel.insts[reduce].results.len() as i64;
+    i64::from(target.multiprocessors) * (PIECES / ((results + PIECES - 1) / PIECES)).max(LEAST_PIECES)
 }
 
 /// Records how a reduction is cut.
