@@ -113,8 +113,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let min_long = match rows {
         _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
-        false if reads_all => least_long(kernel, launch, &outer, &found.range.extent, target),
-        false => MIN_LONG,
+        false => least_long(kernel, launch, &outer, &found.range.extent, target),
     };
     let (columns, length) = (outer.clone(), found.range.extent.clone());
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));

@@ -198,10 +198,10 @@ fn range_of_steps(
             [emit.int(0), steps]
         }
         Some(range) => match range.row {
-            None => range.write(emit, found, &OF_AXIS, map),
+            None => range.write(emit, found.body, &OF_AXIS, map),
             Some(row) => {
                 let mut map = longest_row(emit, found, shape, (row, bases, ends), map);
-                range.write(emit, found, &OF_AXIS, &mut map)
+                range.write(emit, found.body, &OF_AXIS, &mut map)
             }
         },
     }
@@ -319,7 +319,7 @@ impl Program<'_> {
         map: &mut ValueMap,
     ) -> Option<Value> {
         let row = self.found.of_row(side)?;
-        let [low, high] = self.found.range.as_ref()?.write(emit, self.found, &OF_AXIS, map);
+        let [low, high] = self.found.range.as_ref()?.write(emit, self.found.body, &OF_AXIS, map);
         Some(match row.is_high {
             true => emit.binary(Opcode::Lt, step, high),
             false => emit.binary(Opcode::Ge, step, low),

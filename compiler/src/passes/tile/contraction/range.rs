@@ -9,12 +9,11 @@
 //! have; a factor of rows goes through registers and is zero outside of the row's own range. The host knows no more of a range than
 //! arrays say along which the steps go.
 
-use super::found::Found;
 use crate::analysis::contraction::{AxisBits, Contraction, Moves, Range};
 use crate::analysis::{Affine, code, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
@@ -160,11 +159,12 @@ impl BlockRange {
         found
     }
 
-    /// Writes what computes the range for the indices in the map: its ends. What stands for the values of that is put there, too.
+    /// Writes what computes the range, in the loop's body, for the indices in the map: its ends. What stands for the values of that
+    /// is put there, too.
     pub fn write(
         &self,
         emit: &mut Emit<'_>,
-        found: &Found,
+        body: Block,
         of_axis: &[usize],
         map: &mut ValueMap,
     ) -> [Value; 2] {
@@ -176,7 +176,7 @@ impl BlockRange {
             only: Some(&self.needed),
             walked: None,
         };
-        writer.block(found.body, None);
+        writer.block(body, None);
         *map = writer.map;
         [self.low, self.high].map(|end| mapped(map, end))
     }
