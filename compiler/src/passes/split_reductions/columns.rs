@@ -23,6 +23,9 @@ const MOST_PIECES: u32 = 64;
 const BLOCK: i64 = 256;
 /// Rows that are so few that [`pieces`] of each do not fill the machine.
 const FEW_ROWS: i64 = 9;
+/// How many times as fast as from memory elements come from the caches that all iterations read: so many times as long a reduction is
+/// worth a second launch.
+const NEAR: i64 = 8;
 /// Sectors of a request of 32 neighbours of 8 bytes, where those of another way are one.
 const CONTIGUOUS: u64 = 8;
 
@@ -113,7 +116,11 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let min_long = match rows {
         _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
-        false => least_long(kernel, launch, &outer, &found.range.extent, target),
+        false if reads_all => least_long(kernel, launch, &outer, &found.range.extent, target),
+        false => {
+            let least = NEAR * least_long(kernel, launch, &outer, &found.range.extent, target);
+            least.min(MIN_LONG)
+        }
     };
     let (columns, length) = (outer.clone(), found.range.extent.clone());
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
