@@ -23,9 +23,6 @@ const MOST_PIECES: u32 = 64;
 const BLOCK: i64 = 256;
 /// Rows that are so few that [`pieces`] of each do not fill the machine.
 const FEW_ROWS: i64 = 9;
-/// How many times as fast as from memory elements come from the caches that all iterations read: so many times as long a reduction is
-/// worth a second launch.
-const NEAR: i64 = 8;
 /// Sectors of a request of 32 neighbours of 8 bytes, where those of another way are one.
 const CONTIGUOUS: u64 = 8;
 
@@ -117,10 +114,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
         false if reads_all => least_long(kernel, launch, &outer, &found.range.extent, target),
-        false => {
-            let least = NEAR * least_long(kernel, launch, &outer, &found.range.extent, target);
-            least.min(MIN_LONG)
-        }
+        false => MIN_LONG,
     };
     let (columns, length) = (outer.clone(), found.range.extent.clone());
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
