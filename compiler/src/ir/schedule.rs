@@ -122,7 +122,12 @@ impl Schedule {
 
     /// Whether a directive says something about an axis or an array.
     pub fn speaks_of(&self, name: &str) -> bool {
-        self.directives.iter().any(|known| match &known.directive {
+        self.directives_of(name).next().is_some()
+    }
+
+    /// What directives say about an axis or an array.
+    pub fn directives_of(&self, name: &str) -> impl Iterator<Item = &Directive> {
+        self.directives.iter().map(|known| &known.directive).filter(move |directive| match directive {
             Directive::Order(names) => names.iter().any(|known| known == name),
             directive => directive.subject() == Some(name),
         })

@@ -128,19 +128,9 @@ impl Found {
         let (before, behind) = (&insts[..at], &insts[at + 1..]);
         let mut maps: Vec<ValueMap> =
             self.places.iter().map(|place| self.indices(kernel, self.root, place)).collect();
-        for map in &mut maps {
-            before.iter().for_each(|inst| {
-                kernel.clone_inst(*inst, self.root, map);
-            });
-        }
+        maps.iter_mut().for_each(|map| copy(kernel, before, self.root, map));
         self.reduction(kernel, &mut maps, before);
-        let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
-        let behind: Vec<Inst> = behind.iter().copied().filter(|inst| !is_yield(inst)).collect();
-        for map in &mut maps {
-            behind.iter().for_each(|inst| {
-                kernel.clone_inst(*inst, self.root, map);
-            });
-        }
+        maps.iter_mut().for_each(|map| copy(kernel, behind, self.root, map));
         kernel.blocks[self.root].insts.extend(rest.into_iter().skip(1));
     }
 
@@ -168,16 +158,9 @@ impl Found {
         for place in &self.places {
             let mut map = self.indices(kernel, region, place);
             map.extend(own.iter().copied().zip(indices.iter().copied()));
-            before.iter().for_each(|inst| {
-                kernel.clone_inst(*inst, region, &mut map);
-            });
-            for inst in kernel.blocks[data.regions[0]].insts.clone() {
-                if kernel.insts[inst].opcode == Opcode::Yield {
-                    terms.extend(kernel.insts[inst].arguments.iter().map(|value| mapped(&map, *value)));
-                } else {
-                    kernel.clone_inst(inst, region, &mut map);
-                }
-            }
+            copy(kernel, before, region, &mut map);
+            copy(kernel, &kernel.blocks[data.regions[0]].insts.clone(), region, &mut map);
+            terms.extend(kernel.yields(data.regions[0]).iter().map(|value| mapped(&map, *value)));
         }
         let mut emit = Emit::new(kernel, region, data.span);
         emit.inst(Opcode::Yield, Payload::None, &terms);
@@ -218,6 +201,15 @@ fn places(kernel: &Kernel, forall: Inst) -> Option<Vec<Vec<i64>>> {
         places = places.iter().flat_map(longer).take(MOST as usize + 1).collect();
     }
     Some(places)
+}
+
+/// Appends copies of a block's instructions, but for how it ends, to another one.
+fn copy(kernel: &mut Kernel, insts: &[Inst], to: Block, map: &mut ValueMap) {
+    for inst in insts {
+        if kernel.insts[*inst].opcode != Opcode::Yield {
+            kernel.clone_inst(*inst, to, map);
+        }
+    }
 }
 
 /// Instructions of terms; `None` where there are loops or checks among them.

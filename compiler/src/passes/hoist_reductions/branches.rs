@@ -126,11 +126,8 @@ fn what_moves(
     region: Block,
     reduce: Inst,
 ) -> Option<Vec<Inst>> {
-    let own = kernel.loop_bounds(reduce).len();
-    let outside = forall.into_iter().flat_map(|forall| Index::of(kernel, forall));
-    let around: Vec<Index> = outside.chain(Index::of(kernel, reduce)).collect();
-    let may_be_done = |inst: Inst| may_be_done(kernel, inst, &around, written);
-    if !terms_may_be_done(kernel, reduce, &around[..around.len() - own], written) {
+    let around: Vec<Index> = forall.into_iter().flat_map(|forall| Index::of(kernel, forall)).collect();
+    if !terms_may_be_done(kernel, reduce, &around, written) {
         return None;
     }
     let mut needed = vec![reduce];
@@ -142,7 +139,7 @@ fn what_moves(
         if needed.contains(&inst) || !kernel.blocks[region].insts.contains(&inst) {
             continue;
         }
-        if !may_be_done(inst) {
+        if !may_be_done(kernel, inst, &around, written) {
             return None;
         }
         needed.push(inst);

@@ -30,7 +30,7 @@ use super::super::collapse;
 use super::columns::{fills, turns, walks_rows};
 use super::distribute::long_rows_last;
 use super::launch::{Along, Part, launch_of, load};
-use super::nest::{is_loop, only_forall};
+use super::nest::{holds_loops, is_loop, only_forall};
 use super::terms::{needs_of, slice};
 use crate::analysis::{Answer, Conditions, SECTOR_BYTES, ask, written_by};
 use crate::data::Scalar;
@@ -137,15 +137,6 @@ fn is_turned(kernel: &mut Kernel, launch: Launch, forall: Inst, others: &[Inst],
 
 fn is_yield(kernel: &Kernel, inst: Inst) -> bool {
     kernel.insts[inst].opcode == Opcode::Yield
-}
-
-/// Whether loops stand in one.
-fn holds_loops(kernel: &Kernel, inst: Inst) -> bool {
-    let mut found = false;
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inside| found |= is_loop(kernel, inside));
-    }
-    found
 }
 
 /// Whether there are too few iterations for one of the loops in them.

@@ -284,9 +284,9 @@ fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), thre
         true => inner.conditions.clone(),
         false => inner.conditions.clone().prefers_at_least(&product(inner.own.iter(), kernel), LONG_ROW),
     };
-    let axes = inner.axes();
-    if !can_move(kernel, launch, (&before, &before), &axes)
-        || !values_between(kernel, inst, &before, &inner.around).iter().all(|it| is_number(kernel, *it))
+    let values = values_between(kernel, inst, &before, &inner.around);
+    if !can_move(kernel, launch, (&before, &before), &inner.axes())
+        || !values.iter().all(|value| kernel.value_type(*value) != Scalar::Bool)
         || ask(kernel, launch, &conditions) != Answer::Yes
     {
         return false;
@@ -300,7 +300,6 @@ fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), thre
     shared.retain(|buffer| !known.contains(buffer));
     long_rows_last(kernel, launch, shared, kernel.blocks[body].params.len());
     let Some((_, before)) = ends_in(kernel, body) else { return false };
-    let values = values_between(kernel, inst, &before, &inner.around);
     let part = Part { axes: inner.around, insts: before, values, span: kernel.insts[inst].span };
     let (_, scratch) = launch_of(kernel, launch, &part, "before");
     load(kernel, body, inst, &part, &scratch);
@@ -337,10 +336,6 @@ fn values_between(kernel: &Kernel, inst: Inst, before: &[Inst], around: &[Along]
     values.sort();
     values.dedup();
     values
-}
-
-fn is_number(kernel: &Kernel, value: Value) -> bool {
-    kernel.value_type(value) != Scalar::Bool
 }
 
 /// The loops of a body that fill what a loop touches of the arrays that each thread has for itself; `None` where some are filled

@@ -35,7 +35,13 @@ impl Initial {
         let data = &kernel.insts[store];
         let params = &kernel.blocks[region].params;
         let rank = kernel.buffers[buffer].extents.len();
-        let is_whole = params.iter().all(|param| data.arguments[..rank].contains(param));
+        let subscripts = &data.arguments[..rank];
+        let is_whole = params.iter().all(|param| subscripts.contains(param));
+        // In a copy of the loop nothing else is there.
+        let is_inside = |value: &Value| {
+            kernel.defining_inst(*value).is_some_and(|inst| kernel.blocks[region].insts.contains(&inst))
+        };
+        let is_whole = is_whole && !subscripts.iter().any(is_inside);
         let is_own = matches!(kernel.buffers[buffer].kind, BufferKind::Private | BufferKind::Scratch);
         let stands_here =
             kernel.blocks[region].insts.contains(&store) && inside.loads.is_empty() && !inside.others;

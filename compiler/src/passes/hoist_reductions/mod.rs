@@ -79,6 +79,7 @@ use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 pub use launch::{Along, Part, launch_of, load as load_left, product};
 use need::Need;
+pub use nest::holds_loops;
 pub use products::LEAST_ROWS;
 pub use terms::{can_move, needs_of, slice};
 pub use worth::{BETWEEN, LAUNCH, LEAST_STEPS};
@@ -162,12 +163,13 @@ fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     if distributed {
         // What was behind the last one may be a loop over all axes now.
         collapse::nested(kernel, launch);
+        changed = true;
     }
-    if changed || distributed {
+    if changed {
         // What is left may be a product alone.
         checks::split(kernel, launch);
     }
-    changed || distributed
+    changed
 }
 
 /// A reduction that leaves a loop.

@@ -51,5 +51,14 @@ pub fn loops_of(kernel: &Kernel, block: Block, found: &mut Vec<Inst>) {
 
 /// Whether an instruction is a loop.
 pub fn is_loop(kernel: &Kernel, inst: Inst) -> bool {
-    matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)
+    kernel.insts[inst].opcode.is_loop()
+}
+
+/// Whether loops stand in an instruction's regions.
+pub fn holds_loops(kernel: &Kernel, inst: Inst) -> bool {
+    let mut found = false;
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inside| found |= is_loop(kernel, inside));
+    }
+    found
 }

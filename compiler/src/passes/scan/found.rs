@@ -6,7 +6,7 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
-use crate::passes::hoist_reductions::{Along, can_move, needs_of, slice};
+use crate::passes::hoist_reductions::{Along, can_move, holds_loops, needs_of, slice};
 use cranelift_entity::EntitySet;
 
 /// A reduction whose terms other elements have as well.
@@ -86,7 +86,9 @@ fn one(kernel: &Kernel, launch: Launch, chain: &Chain, axes: &[Along]) -> Option
     let Payload::Reduce { axes: own, .. } = &kernel.insts[reduce].payload else { return None };
     let [own] = own[..] else { return None };
     let region = kernel.insts[reduce].regions[0];
-    if is_said(kernel, &kernel.axes[own].name) {
+    // What is left of it can be unrolled as far as somebody likes.
+    let mut said = kernel.schedule.directives_of(&kernel.axes[own].name);
+    if said.any(|directive| !matches!(directive, Directive::Unroll { .. })) {
         return None;
     }
     let (at, range) = moving(kernel, reduce, axes)?;
@@ -97,7 +99,8 @@ fn one(kernel: &Kernel, launch: Launch, chain: &Chain, axes: &[Along]) -> Option
         insts.splice(0..0, slice(kernel, *block, *until, &mut wanted));
     }
     let terms: Vec<Inst> = insts.iter().chain(&kernel.blocks[region].insts).copied().collect();
-    if wanted.contains(axes[at].index) || terms.iter().any(|inst| has_loop(kernel, *inst)) {
+    let has_loop = |inst: &Inst| kernel.insts[*inst].opcode.is_loop() || holds_loops(kernel, *inst);
+    if wanted.contains(axes[at].index) || terms.iter().any(has_loop) {
         return None;
     }
     let is_conditional = chain.iter().any(|(_, inst)| kernel.insts[*inst].opcode == Opcode::If);
@@ -137,22 +140,4 @@ fn is_inside(kernel: &Kernel, inst: Inst, region: Block, range: &Range, axes: &[
         kernel.walk(*region, &mut |_, inst| all &= is_there(inst));
     }
     all
-}
-
-/// Whether an instruction is a loop, or has one inside.
-fn has_loop(kernel: &Kernel, inst: Inst) -> bool {
-    let mut found = kernel.insts[inst].opcode.is_loop();
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inst| found |= kernel.insts[inst].opcode.is_loop());
-    }
-    found
-}
-
-/// Whether the schedule says of an axis more than how far what is left of it is unrolled.
-fn is_said(kernel: &Kernel, axis: &str) -> bool {
-    kernel.schedule.directives.iter().any(|known| match &known.directive {
-        Directive::Unroll { .. } => false,
-        Directive::Order(names) => names.iter().any(|name| name == axis),
-        directive => directive.subject() == Some(axis),
-    })
 }

@@ -6,7 +6,7 @@
 use super::atomic::{self, Target};
 use super::range::{Range, range};
 use super::said::{Said, said};
-use crate::analysis::{Affine, Conditions, MemoryAccess, Stride, accesses, block_count};
+use crate::analysis::{Affine, Conditions, MemoryAccess, Stride, accesses, block_count, written_buffers};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
@@ -206,6 +206,11 @@ pub(super) fn record(kernel: &mut Kernel, piece: Launch, said: &Said, pieces: i6
 
 /// Whether a block has nothing but straight code, stores, and reductions of one axis that a team can share.
 fn straight(kernel: &Kernel, block: Block) -> bool {
+    let written = written_buffers(kernel, block);
+    let is_written = |inst: Inst| match kernel.insts[inst].payload {
+        Payload::Access { buffer, .. } => written.contains(buffer),
+        _ => false,
+    };
     kernel.blocks[block].insts.iter().all(|inst| {
         let data = &kernel.insts[*inst];
         match data.opcode {
@@ -218,14 +223,14 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
                 plain && matches!(&data.payload, Payload::Reduce { axes, .. } if axes.len() == 1)
             }
             // What one thread writes and all read would need an order.
-            Opcode::Load => !is_written(kernel, block, *inst),
+            Opcode::Load => !is_written(*inst),
             Opcode::If => {
                 let mut is_pure = true;
                 let mut look = |inst: Inst| {
                     let data = &kernel.insts[inst];
                     is_pure &= match data.opcode.info().effect {
                         Effect::Pure | Effect::Terminator => true,
-                        Effect::Read => !is_written(kernel, block, inst),
+                        Effect::Read => !is_written(inst),
                         _ => data.opcode == Opcode::If,
                     };
                 };
@@ -234,19 +239,6 @@ fn straight(kernel: &Kernel, block: Block) -> bool {
             }
             _ => data.regions.is_empty(),
         }
-    })
-}
-
-/// Whether what an instruction loads is written by one of a block.
-fn is_written(kernel: &Kernel, block: Block, inst: Inst) -> bool {
-    let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return false };
-    kernel.blocks[block].insts.iter().any(|other| {
-        let data = &kernel.insts[*other];
-        let (Payload::Access { buffer: found, .. } | Payload::Atomic { buffer: found, .. }) = data.payload
-        else {
-            return false;
-        };
-        data.opcode.info().effect.shows() && found == buffer
     })
 }
 

@@ -116,22 +116,22 @@ fn concatenate(kernel: &mut Kernel, one: &Contraction) -> Option<()> {
     kernel.insts[reduce].arguments.insert_from_slice(2 * own, &bounds);
     let term = kernel.add_param(region, kernel.value_type(bounds[0]));
     kernel.blocks[region].insts.pop();
-    let sides = [false, true].map(|is_right| {
-        let values = products.iter().map(|it| if is_right { it.right.values[0] } else { it.left.values[0] });
-        values.collect::<Vec<Value>>()
-    });
-    let steps = sides.each_ref().map(|values| step(kernel, values));
+    let lefts: Vec<Value> = products.iter().map(|product| product.left.values[0]).collect();
+    let rights: Vec<Value> = products.iter().map(|product| product.right.values[0]).collect();
+    // What is subtracted has another sign on the left.
+    let negated: Vec<bool> = products.iter().map(|product| product.is_negative).collect();
+    let left_step = step(kernel, &lefts).filter(|_| !negated.contains(&true));
+    let right_step = step(kernel, &rights);
     let mut emit = Emit::new(kernel, region, span);
     emit.name(term, "term");
-    let [left, right] = [0, 1].map(|side| {
-        let negated = |at: usize| side == 0 && products[at].is_negative;
-        match &steps[side] {
-            Some(step) if !products.iter().any(|it| it.is_negative) || side == 1 => {
-                moved(&mut emit, step, term)
-            }
-            _ => selected(&mut emit, &sides[side], term, negated),
-        }
-    });
+    let left = match left_step {
+        Some(step) => moved(&mut emit, &step, term),
+        None => selected(&mut emit, &lefts, term, &negated),
+    };
+    let right = match right_step {
+        Some(step) => moved(&mut emit, &step, term),
+        None => selected(&mut emit, &rights, term, &vec![false; products.len()]),
+    };
     let product = emit.binary(Opcode::Mul, left, right);
     let data = &mut kernel.insts[end];
     data.arguments[0] = product;
@@ -187,11 +187,11 @@ fn moved(emit: &mut Emit<'_>, step: &Step, term: Value) -> Value {
     emit.value(Opcode::Load, data.payload, &subscripts)
 }
 
-/// The factor of a term.
-fn selected(emit: &mut Emit<'_>, values: &[Value], term: Value, negated: impl Fn(usize) -> bool) -> Value {
+/// The factor of a term, of some with another sign.
+fn selected(emit: &mut Emit<'_>, values: &[Value], term: Value, negated: &[bool]) -> Value {
     let mut chosen = None;
     for (at, value) in values.iter().enumerate().rev() {
-        let is_negated = mutant!("concatenate_products: what is subtracted is added", negated(at), false);
+        let is_negated = mutant!("concatenate_products: what is subtracted is added", negated[at], false);
         let value = if is_negated { emit.value(Opcode::Neg, Payload::None, &[*value]) } else { *value };
         chosen = Some(match chosen {
             None => value,

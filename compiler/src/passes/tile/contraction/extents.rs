@@ -65,6 +65,16 @@ pub struct Shape {
     pub cycles: i64,
 }
 
+/// How a launch becomes tiles.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    pub shape: Shape,
+    /// Whether the rows, and the columns, are copied in the background.
+    pub copied: [bool; 2],
+    /// Whether all tiles and chunks are whole.
+    pub whole: bool,
+}
+
 impl Shape {
     pub fn threads(&self) -> i64 {
         32 * self.warps[0] * self.warps[1]

@@ -9,17 +9,6 @@ use crate::ir::entities::Block;
 use crate::ir::kernel::{AxisSet, Kernel, Tile, TileAxis};
 use crate::layout::{Dimension, ValueLayout};
 
-/// The axes of a block's tiles, by their numbers.
-pub const ROW: usize = 0;
-pub const COLUMN: usize = 1;
-/// Steps of one matrix instruction, of a chunk, and vectors of these.
-pub const STEP: usize = 2;
-pub const CHUNK: usize = 3;
-pub const CHUNK_VECTOR: usize = 4;
-/// Vectors of rows and of columns.
-pub const ROW_VECTOR: usize = 5;
-pub const COLUMN_VECTOR: usize = 6;
-
 const NAMES: [&str; 7] = ["row", "column", "step", "chunk", "chunk_vector", "row_vector", "column_vector"];
 
 /// Layouts of all axes that code has together; a value that lacks some has its slice.

@@ -16,8 +16,10 @@
 //! - `found.rs`: what the launch looks like, and what stands against it.
 //! - `extents.rs`: the shapes of tiles, and what each costs.
 //! - `range.rs`: steps whose range the host does not know.
+//! - `axes.rs`: the axes of a block's tiles.
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
+//! - `operands.rs`: where chunks of the factors lie, and how they are brought. - `steps.rs`: the steps of a block.
 //! - `program.rs`: writes the program.
 //! - `concatenate.rs`: the pass `concatenate_products`, which makes one product of a sum of several.
 //! - `pack.rs`: the pass `pack_operands`, which copies factors of which there are no vectors.
@@ -27,14 +29,17 @@
 //! whole or not at all, it is copied, with zeros for those that are not; else, and where it is computed, it goes through
 //! registers.
 
+mod axes;
 mod concatenate;
 mod extents;
 mod found;
 mod grid;
 mod layouts;
+mod operands;
 mod pack;
 mod program;
 mod range;
+mod steps;
 
 use super::blocks::aligned;
 use super::found::LoopAxis;
@@ -48,10 +53,9 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use crate::passes::special::specialize;
 pub use concatenate::ConcatenateProducts;
-use extents::{Shape, Sizes, shapes};
+use extents::{Plan, Shape, Sizes, shapes};
 use found::Found;
 pub use pack::PackOperands;
-use program::Plan;
 
 /// Indices that are divided, and blocks, lie below.
 const NUMBERS: i64 = 1 << 31;

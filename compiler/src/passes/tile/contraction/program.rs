@@ -15,45 +15,30 @@
 //! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them. Steps whose range
 //! the host does not know begin at the low end that the block computes, and end at its high end.
 
-use super::extents::{Shape, Sizes};
+use super::axes::{CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, OF_AXIS, ROW, ROW_VECTOR, STEP};
+use super::extents::{Plan, Shape, Sizes};
 use super::found::Found;
 use super::grid::{bases, grid, split};
-use super::layouts::{
-    CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, Home, Layouts, ROW, ROW_VECTOR, STEP, place,
-};
-use super::range::OfRow;
-use crate::analysis::{Affine, Polynomial, code};
-use crate::data::ElementType;
+use super::layouts::{Home, Layouts, place};
+use super::operands::{fill_axes, needed, shared, strides};
+use super::steps::range_of_steps;
+use crate::analysis::{Affine, Polynomial};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{Atom, AxisSet, BufferData, BufferKind, Kernel, Payload, Phase, Short, Tiling};
+use crate::ir::kernel::{Atom, AxisSet, Kernel, Payload, Phase, Short, Tiling};
 use crate::ir::op::{Combiner, Opcode};
-use crate::manifest::{Expr, Layout};
 use crate::mutants::mutant;
 use crate::passes::insert::emitted;
 use crate::passes::tile::found::LoopAxis;
 use crate::passes::tile::program::{Writer, around};
 use cranelift_entity::EntitySet;
 
-/// How a launch becomes tiles.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plan {
-    pub shape: Shape,
-    /// Whether the rows, and the columns, are copied in the background.
-    pub copied: [bool; 2],
-    /// Whether all tiles and chunks are whole.
-    pub whole: bool,
-}
-
 /// Vectors of 16 bytes that all banks have.
 const LINE_VECTORS: i64 = 8;
 
 /// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
 const SHORT: usize = 16;
-
-/// Which mask an axis of tiles has: of rows, of columns, of steps.
-const OF_AXIS: [usize; 7] = [0, 1, 2, 2, 2, 0, 1];
 
 /// Makes a launch the program of one block.
 pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
@@ -122,111 +107,6 @@ fn without_factors(kernel: &mut Kernel, body: Block) {
     let mut axes = Vec::new();
     kernel.walk(body, &mut |_, inst| axes.extend_from_slice(kernel.insts[inst].payload.axes()));
     axes.into_iter().for_each(|axis| kernel.axes[axis].factors.clear());
-}
-
-/// The axes along which a factor's chunk is brought: that of neighbours first.
-fn fill_axes(found: &Found, plan: &Plan, side: usize) -> [usize; 2] {
-    let (outer, vectors) = [(ROW, ROW_VECTOR), (COLUMN, COLUMN_VECTOR)][side];
-    match (found.factors[side].along_steps, plan.copied[side]) {
-        (true, true) => [CHUNK_VECTOR, outer],
-        (true, false) => [CHUNK, outer],
-        (false, true) => [vectors, CHUNK],
-        (false, false) => [outer, CHUNK],
-    }
-}
-
-/// The place of a factor's chunks in shared memory: its neighbours lie there as they do in global memory.
-fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) -> Buffer {
-    let factor = &found.factors[side];
-    let [slow, fast] =
-        if factor.along_steps { [shape.tile[side], shape.depth] } else { [shape.depth, shape.tile[side]] };
-    kernel.buffers.push(BufferData {
-        name: format!("{}_{}", factor.array, ["rows", "columns"][side]),
-        kind: BufferKind::Shared,
-        element: ElementType::scalar(found.scalars[side]),
-        extents: [shape.slots, slow, fast].map(Expr::Int).to_vec(),
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-    })
-}
-
-/// The instructions that a factor needs, or its subscripts where it is copied.
-fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> EntitySet<Inst> {
-    let factor = &found.factors[side];
-    let of_load = factor.load.filter(|_| plan.copied[side]);
-    let values = match of_load {
-        Some(load) => {
-            let conditions = factor.guards.iter().map(|guard| guard.condition);
-            kernel.subscripts(&kernel.insts[load]).iter().copied().chain(conditions).collect()
-        }
-        None => vec![factor.value],
-    };
-    let mut needed = EntitySet::new();
-    for value in values {
-        code(kernel, value, &mut |inst, _| {
-            needed.insert(inst);
-        });
-    }
-    needed
-}
-
-/// How far apart the steps of a copied factor lie along each axis, in bytes, where that is the same for all its rows and these
-/// lie anywhere.
-fn strides(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Option<Vec<Polynomial>> {
-    let factor = &found.factors[side];
-    let load = factor.load.filter(|_| plan.copied[side] && !factor.is_even)?;
-    let mut affine = Affine::new(kernel);
-    let is_of_sizes = |stride: &Polynomial| {
-        stride.atoms().into_iter().all(|atom| matches!(atom, crate::analysis::Atom::Symbol(_)))
-    };
-    let strides = found.steps.iter().map(|axis| affine.step(load, axis.index).flatten().filter(is_of_sizes));
-    strides.collect()
-}
-
-/// The first step of a block, and the one behind its last.
-fn range_of_steps(
-    emit: &mut Emit<'_>,
-    found: &Found,
-    shape: &Shape,
-    (bases, ends): ([Value; 2], [Value; 2]),
-    map: &mut ValueMap,
-) -> [Value; 2] {
-    match &found.range {
-        None => {
-            let steps = emit.expression(&Found::extent(&found.of_steps()));
-            [emit.int(0), steps]
-        }
-        Some(range) => match range.row {
-            None => range.write(emit, found.body, &OF_AXIS, map),
-            Some(row) => {
-                let mut map = longest_row(emit, found, shape, (row, bases, ends), map);
-                range.write(emit, found.body, &OF_AXIS, &mut map)
-            }
-        },
-    }
-}
-
-/// The map with the index of that row, or column, of a block that has the longest range of steps.
-fn longest_row(
-    emit: &mut Emit<'_>,
-    found: &Found,
-    shape: &Shape,
-    (row, bases, ends): (OfRow, [Value; 2], [Value; 2]),
-    map: &ValueMap,
-) -> ValueMap {
-    let side = usize::from(found.of_row(1).is_some());
-    let behind = emit.add_int(bases[side], shape.tile[side]);
-    let behind = emit.min(behind, ends[side]);
-    let last = emit.add_int(behind, -1);
-    let [first, last] = mutant!(
-        "tile contraction: a block has the range of its shortest row",
-        [bases[side], last],
-        [last, bases[side]]
-    );
-    let mut map = map.clone();
-    split(emit, &found.of_side(side), if row.is_last { last } else { first }, &mut map);
-    map
 }
 
 struct Program<'p> {
@@ -319,7 +199,7 @@ impl Program<'_> {
         map: &mut ValueMap,
     ) -> Option<Value> {
         let row = self.found.of_row(side)?;
-        let [low, high] = self.found.range.as_ref()?.write(emit, self.found.body, &OF_AXIS, map);
+        let [low, high] = self.found.range.as_ref()?.write(emit, self.found.body, map);
         Some(match row.is_high {
             true => emit.binary(Opcode::Lt, step, high),
             false => emit.binary(Opcode::Ge, step, low),

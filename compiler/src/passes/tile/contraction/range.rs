@@ -9,6 +9,7 @@
 //! have; a factor of rows goes through registers and is zero outside of the row's own range. The host knows no more of a range than
 //! arrays say along which the steps go.
 
+use super::axes::OF_AXIS;
 use crate::analysis::contraction::{AxisBits, Contraction, Moves, Range};
 use crate::analysis::{Affine, code, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
@@ -161,18 +162,12 @@ impl BlockRange {
 
     /// Writes what computes the range, in the loop's body, for the indices in the map: its ends. What stands for the values of that
     /// is put there, too.
-    pub fn write(
-        &self,
-        emit: &mut Emit<'_>,
-        body: Block,
-        of_axis: &[usize],
-        map: &mut ValueMap,
-    ) -> [Value; 2] {
+    pub fn write(&self, emit: &mut Emit<'_>, body: Block, map: &mut ValueMap) -> [Value; 2] {
         let mut writer = Writer {
             emit,
             map: std::mem::take(map),
             masks: vec![None; 3],
-            of_axis: of_axis.to_vec(),
+            of_axis: OF_AXIS.to_vec(),
             only: Some(&self.needed),
             walked: None,
         };

@@ -1,0 +1,71 @@
+//! The factors of a contraction in a block: where their chunks lie in shared memory, along which axes they are brought, and what
+//! code and addresses that takes.
+
+use super::axes::{CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, ROW, ROW_VECTOR};
+use super::extents::{Plan, Shape};
+use super::found::Found;
+use crate::analysis::{Affine, Atom, Polynomial, code};
+use crate::data::ElementType;
+use crate::ir::entities::{Buffer, Inst};
+use crate::ir::kernel::{BufferData, BufferKind, Kernel};
+use crate::manifest::{Expr, Layout};
+use cranelift_entity::EntitySet;
+
+/// The axes along which a factor's chunk is brought: that of neighbours first.
+pub fn fill_axes(found: &Found, plan: &Plan, side: usize) -> [usize; 2] {
+    let (outer, vectors) = [(ROW, ROW_VECTOR), (COLUMN, COLUMN_VECTOR)][side];
+    match (found.factors[side].along_steps, plan.copied[side]) {
+        (true, true) => [CHUNK_VECTOR, outer],
+        (true, false) => [CHUNK, outer],
+        (false, true) => [vectors, CHUNK],
+        (false, false) => [outer, CHUNK],
+    }
+}
+
+/// The place of a factor's chunks in shared memory: its neighbours lie there as they do in global memory.
+pub fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) -> Buffer {
+    let factor = &found.factors[side];
+    let [slow, fast] =
+        if factor.along_steps { [shape.tile[side], shape.depth] } else { [shape.depth, shape.tile[side]] };
+    kernel.buffers.push(BufferData {
+        name: format!("{}_{}", factor.array, ["rows", "columns"][side]),
+        kind: BufferKind::Shared,
+        element: ElementType::scalar(found.scalars[side]),
+        extents: [shape.slots, slow, fast].map(Expr::Int).to_vec(),
+        layout: Layout::Aos,
+        layout_fixed: true,
+        cache: None,
+    })
+}
+
+/// The instructions that a factor needs, or its subscripts where it is copied.
+pub fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> EntitySet<Inst> {
+    let factor = &found.factors[side];
+    let of_load = factor.load.filter(|_| plan.copied[side]);
+    let values = match of_load {
+        Some(load) => {
+            let conditions = factor.guards.iter().map(|guard| guard.condition);
+            kernel.subscripts(&kernel.insts[load]).iter().copied().chain(conditions).collect()
+        }
+        None => vec![factor.value],
+    };
+    let mut needed = EntitySet::new();
+    for value in values {
+        code(kernel, value, &mut |inst, _| {
+            needed.insert(inst);
+        });
+    }
+    needed
+}
+
+/// How far apart the steps of a copied factor lie along each axis, in bytes, where that is the same for all its rows and these
+/// lie anywhere.
+pub fn strides(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Option<Vec<Polynomial>> {
+    let factor = &found.factors[side];
+    let load = factor.load.filter(|_| plan.copied[side] && !factor.is_even)?;
+    let mut affine = Affine::new(kernel);
+    let is_of_sizes =
+        |stride: &Polynomial| stride.atoms().into_iter().all(|atom| matches!(atom, Atom::Symbol(_)));
+    let strides = found.steps.iter().map(|axis| affine.step(load, axis.index).flatten().filter(is_of_sizes));
+    strides.collect()
+}
