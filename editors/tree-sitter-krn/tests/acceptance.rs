@@ -35,23 +35,26 @@ pub fn difference(text: &str) -> Option<String> {
 }
 
 fn may_be_taken(codes: &[&str], text: &str) -> bool {
-    codes.iter().all(|code| OF_MEANING.contains(code) || LIMITS.contains(code)) || goes_on_in_brackets(text)
+    knows_no_more(codes) || goes_on_in_brackets(text)
+}
+
+/// Whether all that the compiler refuses is what the grammar need not know.
+fn knows_no_more(codes: &[&str]) -> bool {
+    codes.iter().all(|code| OF_MEANING.contains(code) || LIMITS.contains(code))
 }
 
 /// Where a statement cannot end, the grammar reads on in a line that starts with `(` or `[`: the compiler ends the
 /// statement all the same, and says what it lacks.
 fn goes_on_in_brackets(text: &str) -> bool {
-    let mut joined = String::new();
-    for line in text.lines() {
-        let starts = line.trim_start().starts_with(['(', '[']);
-        joined.push_str(if starts || joined.is_empty() { " " } else { "\n" });
-        joined.push_str(line);
-    }
-    joined != format!(" {text}").trim_end_matches('\n')
-        && compiler_tree::accepted(&joined).map_or_else(
-            |codes| codes.iter().all(|code| OF_MEANING.contains(code) || LIMITS.contains(code)),
-            |_| true,
-        )
+    let lines: Vec<&str> = text.lines().collect();
+    let starts = |line: &&str| line.trim_start().starts_with(['(', '[']);
+    (1..lines.len()).filter(|&at| starts(&lines[at])).any(|at| {
+        // A comment would take the next line in.
+        let before = lines[at - 1].find("//").map_or(lines[at - 1], |comment| &lines[at - 1][..comment]);
+        let joined = format!("{before} {}", lines[at]);
+        let text = [&lines[..at - 1], &[joined.as_str()], &lines[at + 1..]].concat().join("\n");
+        compiler_tree::accepted(&text).map_or_else(|codes| knows_no_more(&codes), |_| true)
+    })
 }
 
 #[test]
