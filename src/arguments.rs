@@ -268,6 +268,8 @@ pub struct TestOptions {
     pub device: Selection,
     #[command(flatten)]
     pub compile: CompileArguments,
+    #[command(flatten)]
+    pub levels: LevelArguments,
     /// Stop at races between threads and at reads of what nobody has written; on the emulator, many times slower
     #[arg(long)]
     pub sanitize: bool,

@@ -17,7 +17,7 @@ pub fn check(manifest: &KernelManifest, sizes: &Sizes, on_emulator: bool, full_c
     Err(Failure::new(
         DEVICE,
         format!(
-            "kernel `{}` with {} needs {} of memory, and this machine has {} left; give smaller sizes by -D",
+            "kernel `{}` with {} needs {} of memory, and this machine has {} left; give smaller sizes",
             manifest.name,
             given.join(", "),
             numbers::bytes(u64::try_from(needed).unwrap_or(u64::MAX)),

@@ -74,7 +74,7 @@ fn output_text(report: &CheckReport, output: &OutputCheck) -> String {
         let judged = numbers::grouped(found.judged());
         return format!(
             "  {name}: NOT VERIFIED, {judged} of {} values judged\n",
-            numbers::grouped(found.considered())
+            numbers::grouped(found.values)
         );
     }
     let share =
@@ -100,6 +100,13 @@ fn output_text(report: &CheckReport, output: &OutputCheck) -> String {
         text.push_str(&format!(
             "    warning: {why} for {} of these; they agree {how}\n",
             numbers::grouped(second.judged)
+        ));
+    }
+    if second.left_out > 0 {
+        text.push_str(&format!(
+            "    warning: these are a sample: of {} of {} values nothing is known (--full-check judges them)\n",
+            numbers::grouped(second.left_out),
+            numbers::grouped(found.values)
         ));
     }
     if output.open() > 0 {

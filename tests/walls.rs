@@ -179,6 +179,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "soa",
             "speculate",
             "split_residues",
+            "trim_reductions",
             "unroll_and_jam",
         ],
     ),

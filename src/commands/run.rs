@@ -2,7 +2,7 @@
 
 use crate::arguments::{MessageFormat, RunOptions};
 use crate::array_files::{ArrayFile, Targets};
-use crate::exit::{DEVICE, Failure, INPUT, INTERRUPTED, MISMATCH, Result, USAGE};
+use crate::exit::{DEVICE, Failure, INPUT, INTERRUPTED, MISMATCH, NOT_VERIFIED, Result, USAGE};
 use crate::progress::Progress;
 use crate::request::{Request, directives, pick_all, shares, work_of};
 use crate::{changed_ptx, files, interrupt, memory, messages, numbers, verdict};
@@ -10,6 +10,7 @@ use krn_compiler::Advise;
 use krn_compiler::check::typed::{Kernel, Program};
 use krn_compiler::data::HostArray;
 use krn_compiler::manifest::KernelManifest;
+use krn_compiler::reference::EvalError;
 use krn_compiler::source::SourceFile;
 use krn_runtime::verify::{self, Case, CheckOptions, CheckReport, Judgement, Sizes, VerifyError};
 use krn_runtime::{Device, Module, Outputs, Selection};
@@ -216,6 +217,10 @@ fn watched(kernel: &str, device: &Device, steps: u128) -> Progress {
 pub fn failure(error: VerifyError) -> Failure {
     match error {
         VerifyError::Run(error) => error.into(),
+        // Nothing is known to be wrong.
+        VerifyError::Reference(EvalError::StepLimit { .. } | EvalError::MemoryLimit { .. }) => {
+            Failure::new(NOT_VERIFIED, error)
+        }
         VerifyError::Reference(_) | VerifyError::OnlyDevice(_) | VerifyError::Compare(_) => {
             Failure::new(MISMATCH, error)
         }
@@ -272,13 +277,14 @@ impl Summary<'_> {
                 json!({
                     "name": output.name,
                     "compared": output.report.compared,
-                    "values": output.report.considered(),
+                    "values": output.report.values,
                     "judged": output.report.judged(),
                     "uncertain": output.report.uncertain,
                     "loose": output.report.loose,
                     "mismatches": output.report.mismatches,
                     "lawful_evaluations": output.report.second.evaluations,
                     "judged_by_them": output.report.second.judged,
+                    "left_out_by_them": output.report.second.left_out,
                     "bit_for_bit": output.report.second.exact,
                     "sampled": output.sampled,
                     "worst": output.report.worst.as_ref().map(|worst| json!({

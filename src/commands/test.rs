@@ -7,7 +7,7 @@ use crate::progress::Counted;
 use crate::{files, messages, numbers, verdict};
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::manifest::{KernelManifest, SymbolManifest, Value};
-use krn_compiler::{Compilation, source::SourceFile};
+use krn_compiler::{Advise, Compilation, source::SourceFile};
 use krn_runtime::verify::cases::{self, Directives, Expected, TestCase};
 use krn_runtime::verify::{self, CheckOptions, FailedCheck, Judgement, Refusal, VerifyError};
 use krn_runtime::{Device, Error, Module};
@@ -34,8 +34,8 @@ struct Run {
     /// Its sizes: `n = 31, m = 33`.
     label: String,
     finding: Finding,
-    /// Values that were judged.
-    judged: u64,
+    /// Values that were judged, and all that there are.
+    judged: [u64; 2],
 }
 
 enum Finding {
@@ -120,7 +120,8 @@ pub fn run(options: &TestOptions) -> Result<()> {
     }
     let device = open_checked(options.device, options.sanitize)?;
     // What is wrong with the command line is said once, not for each file.
-    let compile = messages::options(&options.compile, device.capability())?;
+    let mut compile = messages::options(&options.compile, device.capability())?;
+    messages::set_levels(&mut compile, &options.levels, Advise::Nothing)?;
     compile.resolved_pipeline().map_err(|error| Failure::new(USAGE, error))?;
     let mut tally = Tally::default();
     for path in &options.files {
@@ -164,9 +165,11 @@ pub fn run(options: &TestOptions) -> Result<()> {
 
 fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tally> {
     let source = messages::load(path, MessageFormat::Human)?;
-    let compile = messages::options(&options.compile, device.capability())?;
+    let mut compile = messages::options(&options.compile, device.capability())?;
+    messages::set_levels(&mut compile, &options.levels, Advise::Nothing)?;
     let compilation = messages::compile(&source, &compile, None, MessageFormat::Human)?;
     let modules = Modules {
+        is_emulator: device.is_emulator(),
         special: device.load(&compilation.compiled)?,
         general: device.load(&compilation.compiled.general())?,
     };
@@ -209,7 +212,7 @@ fn report_kernel(path: &Path, kernel: &Kernel, outcome: &Outcome, options: &Test
                 Finding::NotVerified(reason) => ("not verified", Some(reason)),
                 Finding::Failed(reason) => ("failed", Some(reason)),
             };
-            json!({ "sizes": run.label, "finding": word, "judged": run.judged, "reason": reason })
+            json!({ "sizes": run.label, "finding": word, "judged": run.judged[0], "values": run.judged[1], "reason": reason })
         });
         let failed = outcome.runs.iter().filter_map(|run| match &run.finding {
             Finding::Failed(text) => Some(text),
@@ -234,7 +237,10 @@ fn report_kernel(path: &Path, kernel: &Kernel, outcome: &Outcome, options: &Test
         text.push_str(&format!("{word:<7} {}: {} ({})\n", path.display(), kernel.name, outcome.runs()));
     }
     for run in &outcome.runs {
-        let judged = numbers::counted(run.judged as usize, "value");
+        let [judged, all] = run.judged;
+        let counted = numbers::counted(all as usize, "value");
+        let judged =
+            if judged == all { counted } else { format!("{} of {counted}", numbers::grouped(judged)) };
         match &run.finding {
             Finding::Passed if options.verbose => {
                 text.push_str(&format!("  {}: {judged} judged\n", run.label));
@@ -253,6 +259,7 @@ fn report_kernel(path: &Path, kernel: &Kernel, outcome: &Outcome, options: &Test
 
 /// What a case is run on: the code for its sizes, and the code for all sizes.
 struct Modules {
+    is_emulator: bool,
     special: Module,
     general: Module,
 }
@@ -285,13 +292,13 @@ fn test_kernel(
             kernel,
             manifest,
             module,
-            case,
+            (case, modules.is_emulator),
             &mut inputs,
             &directives,
         ) {
             Err(failure) if failure.code != crate::exit::INTERRUPTED => {
                 let text = format!("  {}: {}\n", case.label, failure.message());
-                Ok((Finding::Failed(text), 0, Some(failure.code)))
+                Ok((Finding::Failed(text), [0; 2], Some(failure.code)))
             }
             found => found,
         };
@@ -333,13 +340,14 @@ fn run_case(
     kernel: &Kernel,
     manifest: &KernelManifest,
     module: &Module,
-    case: &TestCase,
+    (case, is_emulator): (&TestCase, bool),
     Inputs { case: made, known }: &mut Inputs,
     directives: &Directives,
-) -> Result<(Finding, u64, Option<u8>)> {
+) -> Result<(Finding, [u64; 2], Option<u8>)> {
     let inputs = match made {
         Some(inputs) => inputs,
         None => {
+            crate::memory::check(manifest, case.sizes(), is_emulator, true)?;
             made.insert(case.inputs(manifest).map_err(|message| Failure::new(crate::exit::INPUT, message))?)
         }
     };
@@ -347,11 +355,11 @@ fn run_case(
     let program = &compilation.program;
     let result = verify::check_once_more(module, program, kernel, inputs, &check, known);
     let failed =
-        |code: u8, what: &str| (Finding::Failed(format!("  {}:{what}\n", case.label)), 0, Some(code));
-    let passed = (Finding::Passed, 0, None);
+        |code: u8, what: &str| (Finding::Failed(format!("  {}:{what}\n", case.label)), [0; 2], Some(code));
+    let passed = (Finding::Passed, [0; 2], None);
     Ok(match (result, directives.expected) {
         (Ok((_, report)), Expected::Agreement) => {
-            let judged = report.judged();
+            let judged = [report.judged(), report.values()];
             match report.judgement() {
                 Judgement::Verified => (Finding::Passed, judged, None),
                 Judgement::NotVerified(_) if report.is_empty() => (Finding::Empty, judged, None),

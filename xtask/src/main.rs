@@ -15,11 +15,11 @@ chores:
            the extension for VS Code and of the Python package
            --torch: with torch from PyPI in target/python-tests, which tests of the Python package need (for Linux 3 GB to
            download); so it is where the environment says CI. Elsewhere these are skipped, unless python3 has a torch
-           Of what repeats, a share runs that is the same every time, chosen by names: all programs compile; a quarter of
+           Of what repeats, a share runs that is the same every time, chosen by names: all programs compile; a twelfth of
            the benchmarks is assembled and held against the reference; of each program the smallest entry is assembled, and
-           those that have a statement of a form which no smaller one has; of test kernels and benchmarks a quarter serves for
-           what is asked of them beside that (spills, advice, pasted schedules, the reference alone, most sizes of guards,
-           sm_75 beside sm_90a); a tenth of
+           those that have a statement of a form which no smaller one has; a quarter of the test kernels and a twelfth of the
+           benchmarks serve for what is asked of them beside that (spills, advice, pasted schedules, the reference alone, sm_75
+           beside sm_90a), and a quarter of all kernels for most sizes of guards; a tenth of
            the recognition table on the emulator; a quarter of the passes off in each example, and a quarter of the examples
            at the sizes of a bare run; a quarter of the kernels in place that nearly race; a third of the random programs
            --all: in full, which takes an hour or more: with torch, every share whole, all targets, more selections of passes

@@ -43,6 +43,19 @@ pub struct Known {
     symbols: FxHashMap<usize, (Polynomial, Interval)>,
 }
 
+/// Whether an expression may be a polynomial: long ones that compare estimates are none, which is told without a look at each part.
+fn is_arithmetic(expr: &Expr) -> bool {
+    match expr {
+        Expr::Int(_) | Expr::Symbol(_) => true,
+        Expr::Unary(op, operand) => *op == UnaryOp::Negate && is_arithmetic(operand),
+        Expr::Binary(op, left, right) => {
+            use BinaryOp::{Add, CeilDiv, Div, Mul, Rem, Sub};
+            matches!(op, Add | Sub | Mul | Div | Rem | CeilDiv) && is_arithmetic(left) && is_arithmetic(right)
+        }
+        _ => false,
+    }
+}
+
 /// The largest power of two that divides a number.
 pub fn power_of_two(number: u128) -> u64 {
     if number == 0 { MOST } else { (1 << number.trailing_zeros().min(20)).min(MOST) }
@@ -69,15 +82,20 @@ impl Known {
     fn of(kernel: &Kernel, conditions: Vec<&Expr>) -> Self {
         let mut known = Self::default();
         // Equalities first: what they determine is gone from all other facts.
+        let mut all = Vec::with_capacity(conditions.len());
         for condition in &conditions {
             let holds = known.consequences(kernel, condition);
             known.definitions.learn(&mut known.facts.atoms, &holds);
+            all.push(holds);
         }
+        let determined = !known.definitions.all().is_empty();
         for (atom, value) in known.definitions.all() {
             known.assume_within(&value, known.facts.atoms.get(atom).range);
         }
-        for condition in conditions {
-            let holds = known.consequences(kernel, condition);
+        for (condition, mut holds) in conditions.into_iter().zip(all) {
+            if determined {
+                holds = known.consequences(kernel, condition);
+            }
             known.facts.assume_all(&holds);
         }
         for (symbol, (value, range)) in &mut known.symbols {
@@ -105,7 +123,10 @@ impl Known {
         if *op == BinaryOp::And {
             self.add_consequences(kernel, left, found);
             self.add_consequences(kernel, right, found);
-        } else if let Some(difference) = self.difference(kernel, left, right) {
+        } else if is_arithmetic(left)
+            && is_arithmetic(right)
+            && let Some(difference) = self.difference(kernel, left, right)
+        {
             found.extend(not_negative(*op, &difference));
         }
     }

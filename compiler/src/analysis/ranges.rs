@@ -5,7 +5,7 @@ use super::known::Known;
 use crate::algebra::Interval;
 use crate::data::Scalar;
 use crate::ir::Owners;
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, SymbolKind};
@@ -78,25 +78,27 @@ impl Ranges {
         Some(Interval::new(low.low, (high.high - 1).max(low.low)))
     }
 
+    /// Of a symbol, if it is an integer.
+    pub fn of_symbol(&mut self, kernel: &Kernel, symbol: Symbol) -> Option<Interval> {
+        let data = &kernel.symbols[symbol];
+        let mut interval = integers(data.scalar)?;
+        if matches!(data.kind, SymbolKind::Dim { .. }) {
+            (interval.low, interval.high) = (0, interval.high.min(DIMENSION_LIMIT.into()));
+        }
+        let known = self.sizes.get_or_insert_with(|| Known::new(kernel, self.launch));
+        Some(known.range(symbol.index()).unwrap_or(interval))
+    }
+
     fn inst(&mut self, kernel: &Kernel, inst: Inst, ty: Scalar, depth: u32) -> Option<Interval> {
         let data = &kernel.insts[inst];
-        let storage = |scalar: Scalar| scalar.is_integer().then(|| Interval::of(scalar));
         match &data.payload {
-            Payload::Symbol(symbol) => {
-                let data = &kernel.symbols[*symbol];
-                let mut interval = storage(data.scalar)?;
-                if matches!(data.kind, SymbolKind::Dim { .. }) {
-                    (interval.low, interval.high) = (0, interval.high.min(DIMENSION_LIMIT.into()));
-                }
-                let known = self.sizes.get_or_insert_with(|| Known::new(kernel, self.launch));
-                return Some(known.range(symbol.index()).unwrap_or(interval));
-            }
+            Payload::Symbol(symbol) => return self.of_symbol(kernel, *symbol),
             Payload::Access { buffer, leaf } => {
-                return storage(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar);
+                return integers(kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar);
             }
             Payload::Cast(to) => {
                 let from = kernel.value_type(data.arguments[0]);
-                let all = storage(*to)?;
+                let all = integers(*to)?;
                 let operand =
                     if from.is_integer() { self.within(kernel, data.arguments[0], depth) } else { all };
                 return Some(operand.within(*to));
@@ -176,4 +178,9 @@ fn arithmetic(opcode: Opcode, ty: Scalar, operands: &[Interval]) -> Option<Inter
         }
         _ => return None,
     })
+}
+
+/// All integers of a type.
+fn integers(scalar: Scalar) -> Option<Interval> {
+    scalar.is_integer().then(|| Interval::of(scalar))
 }

@@ -42,6 +42,7 @@ use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
 use super::threads::ThreadsPass;
 use super::tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
+use super::trim_reductions::TrimReductions;
 use super::unroll::Unroll;
 use super::unroll_and_jam::UnrollAndJam;
 use super::unroll_short::UnrollShort;
@@ -89,6 +90,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // `hoist_reductions`, which looks for products with one axis of steps.
         (Arc::new(Matricize::default()), false),
         (Arc::new(HoistReductions), false),
+        // After `hoist_reductions`, which gives reductions launches of their own; before all that asks how long reductions are.
+        (Arc::new(TrimReductions), false),
         // After `hoist_reductions`, which gives reductions in the terms of others a loop; before all that asks how long
         // reductions are.
         (Arc::new(Scan), false),

@@ -38,7 +38,7 @@ impl CompareReport {
         self.compared - self.loose + self.second.judged
     }
 
-    /// Scalars that the judgement is about: all that were evaluated, but those that only a sample left out.
+    /// Scalars that the judgement is about: all that were evaluated, but those that a second judgement of a sample left out.
     pub fn considered(&self) -> u64 {
         self.values - self.second.left_out
     }

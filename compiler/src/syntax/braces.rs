@@ -48,12 +48,12 @@ fn open_in_item(
         if let (Some((word, around)), Some(before)) = (header, out.last().copied())
             && missing > 0
             && around == depth
-            && token.starts_line
+            && (token.starts_line || stands_beside(file, word, token))
             && before.span != word.span
             && layout::ends_statement(before.kind)
             && layout::starts_statement(token.kind)
         {
-            reports.push(missing_brace(file, word, before));
+            reports.push(missing_brace(file, word, before, token));
             let span = Span::new(before.span.end, before.span.end);
             out.push(Token { kind: T::OpenBrace, span, starts_line: false });
             (missing, depth, header) = (missing - 1, depth + 1, None);
@@ -65,7 +65,7 @@ fn open_in_item(
             && !matches!(token.kind, T::OpenBrace | T::If)
         {
             let word = *word;
-            reports.push(missing_brace(file, word, word));
+            reports.push(missing_brace(file, word, word, token));
             let span = Span::new(word.span.end, word.span.end);
             out.push(Token { kind: T::OpenBrace, span, starts_line: false });
             (missing, depth) = (missing - 1, depth + 1);
@@ -95,7 +95,15 @@ fn open_in_item(
     }
 }
 
-fn missing_brace(file: &SourceFile, word: Token, before: Token) -> Diagnostic {
+/// Whether a token in the line of a header begins its body: no header has one where a statement could end before it.
+fn stands_beside(file: &SourceFile, word: Token, token: &Token) -> bool {
+    use TokenKind as T;
+    // These go on with words of their own: `for sm_90`, `from 0.0`.
+    let goes_on = matches!(word.kind, T::Schedule | T::Reduction) || file.slice(token.span) == "step";
+    !goes_on && !token.kind.is_opening()
+}
+
+fn missing_brace(file: &SourceFile, word: Token, before: Token, first: &Token) -> Diagnostic {
     let text = file.slice(word.span);
     let missing = Diagnostic::error(
         codes::E0011,
@@ -106,8 +114,15 @@ fn missing_brace(file: &SourceFile, word: Token, before: Token) -> Diagnostic {
     match word.kind {
         TokenKind::Else => missing.help("write `else {`: a branch stands in braces"),
         _ => missing
-            .label(word.span, "its body starts on the next line")
-            .help("open the body with `{` at the end of this line"),
+            .label(
+                word.span,
+                if first.starts_line { "its body starts on the next line" } else { "its body starts there" },
+            )
+            .help(if first.starts_line {
+                "open the body with `{` at the end of this line"
+            } else {
+                "open the body with `{` there"
+            }),
     }
 }
 
@@ -138,6 +153,10 @@ mod tests {
         );
         assert_eq!(opened("fn f() {\n if b {\n c\n } else\n d\n }\n}\nkernel k() { }"), (1, 1));
         assert_eq!(opened("fn f() {\n if b { c } else d }\n x = y[i] else 0.0\n}\n"), (1, 1));
+        // In one line.
+        assert_eq!(opened("kernel k(x: f32[n]) -> y: f32[n] y[i] = x[i] }"), (1, 1));
+        assert_eq!(opened("struct S x: f32 }\nfn f() { for i in 0..n step 2 a += b }\n}"), (2, 2));
+        assert_eq!(opened("schedule k for sm_90 where m > 1 block 128 }"), (0, 0));
         // Where both are missing, or a closing one is too many in another item, nothing is put anywhere.
         assert_eq!(opened("fn f() {\n if b\n c\n}\n"), (0, 0));
         assert_eq!(opened("fn f() {\n if b\n c\n}\nfn g() { } }\n"), (0, 0));

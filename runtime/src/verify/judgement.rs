@@ -3,6 +3,9 @@
 use super::{CheckReport, OutputCheck};
 use krn_compiler::reference::CompareReport;
 
+/// A sample of fewer values says nothing of the others.
+const LEAST_SAMPLE: u64 = 32;
+
 /// What is known of a run after its check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Judgement {
@@ -52,6 +55,11 @@ impl CheckReport {
         self.outputs.iter().map(|output| output.report.judged()).sum()
     }
 
+    /// Values that could be judged, of all outputs together: of a sample, where the reference evaluated one.
+    pub fn values(&self) -> u64 {
+        self.outputs.iter().map(|output| output.report.values).sum()
+    }
+
     /// Why an output without a wrong value is not verified; `None` where it is, or is empty.
     pub fn objection(&self, output: &OutputCheck) -> Option<String> {
         let found = &output.report;
@@ -66,6 +74,14 @@ impl CheckReport {
                 if second.deviating == 1 { "is" } else { "are" },
                 second.evaluations,
                 farthest.got
+            ));
+        }
+        let tried = found.uncertain + found.loose - second.left_out;
+        if second.left_out > 0 && tried < LEAST_SAMPLE && 2 * found.judged() < found.values {
+            return Some(format!(
+                "{} have no error bound that says anything, and lawful evaluations of more than {tried} of them would \
+                 take too long",
+                values(found.uncertain + found.loose)
             ));
         }
         (2 * found.judged() < found.considered())
@@ -109,6 +125,9 @@ impl OutputCheck {
 /// `12 of 64 values (18.7%)`; `none of 64 values`.
 fn share(found: &CompareReport) -> String {
     let (judged, all) = (found.judged(), found.considered());
+    if found.second.left_out > 0 {
+        return format!("{judged} of {all} values of a sample, of {} in all,", values(found.values));
+    }
     match judged {
         0 => format!("none of {}", values(all)),
         // Never 100.0% of what is not all.

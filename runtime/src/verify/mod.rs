@@ -342,7 +342,7 @@ fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Expectation {
         Ok(outputs) => outputs,
         Err(error) => return Expectation { outputs: Err(error), evaluations: None },
     };
-    let evaluations = second(inputs, reference_options, options.second_steps, &outputs);
+    let evaluations = second(inputs, reference_options, options, &outputs);
     let outputs = Ok(outputs);
     Expectation { outputs, evaluations }
 }
@@ -351,9 +351,10 @@ fn evaluate(inputs: &Inputs<'_>, options: &CheckOptions) -> Expectation {
 fn second(
     inputs: &Inputs<'_>,
     mut reference_options: Options,
-    steps: u128,
+    options: &CheckOptions,
     outputs: &reference::Outputs,
 ) -> Option<Evaluations> {
+    let steps = options.second_steps;
     let arrays = || outputs.arrays.iter().chain(&outputs.statics);
     let mut open: Elements = arrays().map(|(name, array)| (name.clone(), array.open())).collect();
     open.retain(|_, elements| !elements.is_empty());
@@ -368,12 +369,15 @@ fn second(
     let all: u128 = arrays().map(|(_, array)| array.bounds.len() as u128).sum();
     // An iteration that writes several elements takes longer.
     let estimate = u128::from(outputs.steps) * count(&open) / all.max(1);
-    thin(&mut open, estimate.div_ceil(most.max(1)));
+    let mut fewer = estimate.div_ceil(most.max(1)).max(1);
+    thin(&mut open, fewer, options.seed);
     loop {
         reference_options.elements = Some(open.clone());
         let evaluations = evaluate_lawfully(inputs, &reference_options, steps);
         let before = count(&open);
-        thin(&mut open, 8);
+        // Eight times as few of all that there were: the same numbers decide.
+        fewer = fewer.saturating_mul(8);
+        thin(&mut open, fewer, options.seed);
         if evaluations.is_some() || count(&open) == before {
             return evaluations;
         }
@@ -384,10 +388,22 @@ fn count(open: &Elements) -> u128 {
     open.values().map(|elements| elements.len() as u128).sum()
 }
 
-/// Keeps one of so many elements, and one of each array at least.
-fn thin(open: &mut Elements, step: u128) {
-    let step = usize::try_from(step.max(1)).unwrap_or(usize::MAX);
-    open.values_mut().for_each(|elements| *elements = elements.iter().copied().step_by(step).collect());
+/// Keeps about one of so many elements, by chance: what is wrong may lie in each second place. One of each array at least.
+fn thin(open: &mut Elements, step: u128, seed: u64) {
+    for elements in open.values_mut() {
+        let keeps = |element: &u64| u128::from(scattered(*element, seed)) * step.max(1) < 1 << 64;
+        let first = elements.first().copied();
+        elements.retain(keeps);
+        elements.extend(first.filter(|_| elements.is_empty()));
+    }
+}
+
+/// Spreads numbers over all of `u64` (SplitMix64, Steele, Lea and Flood 2014).
+fn scattered(number: u64, seed: u64) -> u64 {
+    let mut bits = (number ^ seed.rotate_left(32)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
 }
 
 fn compare(
@@ -428,6 +444,18 @@ fn compare(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_judged_a_second_time_lies_anywhere() {
+        let mut open = Elements::from([("x".to_string(), (0..1000).collect()), ("y".to_string(), vec![7])]);
+        thin(&mut open, 1, 0);
+        assert_eq!(open["x"].len(), 1000);
+        thin(&mut open, 2, 0);
+        let odd = open["x"].iter().filter(|element| *element % 2 == 1).count();
+        assert!((400..600).contains(&open["x"].len()) && (150..350).contains(&odd), "{odd} of {open:?}");
+        thin(&mut open, 1 << 70, 0);
+        assert_eq!((open["x"].len(), &open["y"]), (1, &vec![7]));
+    }
     use crate::device::{Device, Selection};
     use krn_compiler::source::SourceFile;
     use krn_compiler::{CompileOptions, compile};
@@ -447,6 +475,34 @@ mod tests {
         assert!(report.agrees() && report.outputs.len() == 1);
         assert!(report.outputs[0].report.compared > 0);
         report.outputs[0].sampled
+    }
+
+    #[test]
+    fn a_sample_of_the_second_judgement_finds_what_is_wrong_in_each_second_place() {
+        let compiled = |value: &str| {
+            let text = format!(
+                "kernel chaos(x: f32[n]) -> y: f32[n] {{\n    forall i in n {{\n        var v = x[i]\n        \
+                 for k in 0..100 {{ v = 3.9 * v * (1.0 - v) }}\n        y[i] = {value}\n    }}\n}}\n"
+            );
+            let target = CompileOptions::for_target(krn_compiler::TARGETS[0]);
+            compile(&SourceFile::new("t.krn", text), &target).expect("well typed")
+        };
+        let (right, wrong) = (compiled("v"), compiled("if i % 2 == 1 { 0.5 } else { v }"));
+        let element = krn_compiler::data::ElementType::scalar(krn_compiler::data::Scalar::F32);
+        let between = Fill::Range { low: 0.1, high: 0.9 };
+        let x = fill("x", &element, &[300], &between.into(), 1).expect("small");
+        let case = Case { params: BTreeMap::new(), arrays: BTreeMap::from([("x".to_string(), x)]) };
+        let options = CheckOptions { second_steps: 1_000_000, ..CheckOptions::default() };
+        let device = Device::open_as(Selection::Emulator).expect("always there");
+        let judged = |compilation: &krn_compiler::Compilation| {
+            let module = device.load(&compilation.compiled).expect("loads");
+            check(&module, &right.program, &right.program.kernels[0], &case, &options).expect("runs").1
+        };
+        let report = judged(&right);
+        let second = &report.outputs[0].report.second;
+        assert!(second.left_out > 50 && second.judged > 50, "{second:?}");
+        assert_eq!(report.judgement(), Judgement::Verified);
+        assert!(matches!(judged(&wrong).judgement(), Judgement::NotVerified(_)));
     }
 
     #[test]

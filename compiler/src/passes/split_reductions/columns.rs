@@ -23,6 +23,10 @@ const MOST_PIECES: u32 = 64;
 const BLOCK: i64 = 256;
 /// Rows that are so few that [`pieces`] of each do not fill the machine.
 const FEW_ROWS: i64 = 9;
+/// Steps from which on a reduction is cut whose elements all iterations read alike, from caches.
+const MIN_ALIKE: i64 = 512;
+/// So many iterations a step and multiprocessor leave it idle, where they read alike.
+const FULL_ALIKE: i64 = 4;
 /// Sectors of a request of 32 neighbours of 8 bytes, where those of another way are one.
 const CONTIGUOUS: u64 = 8;
 
@@ -114,11 +118,12 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
         false if reads_all => least_long(kernel, launch, &outer, &found.range.extent, target),
-        false => MIN_LONG,
+        false => MIN_ALIKE,
     };
     let (columns, length) = (outer.clone(), found.range.extent.clone());
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
-    let long = Expr::binary(BinaryOp::GreaterEqual, found.range.extent.clone(), Expr::Int(min_long));
+    let at_least = |least| Expr::binary(BinaryOp::GreaterEqual, length.clone(), Expr::Int(least));
+    let long = at_least(min_long);
     if !wanted && long.evaluate(&[]) == Some(manifest::Value::Bool(false)) {
         return false;
     }
@@ -128,12 +133,17 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         // What is asked anyway first: the length of rows, the number of columns.
         let (first, second) = if rows { (long.clone(), few) } else { (few, long.clone()) };
         conditions = conditions.prefers(first).prefers(second);
+        if !rows && !reads_all {
+            let times = |count: &Expr, factor| Expr::binary(BinaryOp::Mul, count.clone(), Expr::Int(factor));
+            let (steps, iterations) = (times(&length, multiprocessors), times(&columns, FULL_ALIKE));
+            conditions = conditions.prefers(Expr::binary(BinaryOp::GreaterEqual, steps, iterations));
+        }
     }
     // A long reduction that is not cut has enough outer iterations to fill the machine.
     // Of several axes tiles would share it (`stage`): those that it leaves read it each.
     let all_read = !rows && !reads_all && params.len() == 1;
     let share = all_read && !wanted;
-    let long = Conditions::new().prefers(long);
+    let long = Conditions::new().prefers(if all_read { at_least(MIN_LONG) } else { long });
     let whole = |kernel: &mut Kernel| {
         share && specialize(kernel, launch, &long, "shared", shared::stage_whole).is_some()
     };

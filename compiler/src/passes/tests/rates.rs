@@ -78,6 +78,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only products of factors that a matrix instruction takes; tests/kernels/stage/packed.krn has them",
     ),
     (
+        "trim_reductions",
+        "only reductions that a condition on their index cuts; tests/kernels/reductions/trimmed.krn has them",
+    ),
+    (
         "scan",
         "only long reductions up to an index or from there on; tests/kernels/reductions/scans.krn has them",
     ),
