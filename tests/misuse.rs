@@ -90,7 +90,7 @@ fn sizes_beyond_memory_are_refused_before_anything_is_allocated() {
     run(&["examples/saxpy.krn", "-D", "n=68719476736"], 4, "give smaller sizes");
     let folder = folder();
     let text = "// krn-test: dims n=68719476736\nkernel k(x: i32[n]) -> y: i32[n] { y[i] = x[i] }\n";
-    let listed = write(folder.path(), "listed.krn", text.to_string());
+    let listed = write(folder.path(), "listed.krn", text);
     says(&["test", "--device", "emulator", &listed], 4, "give smaller sizes");
     run(&["examples/matmul.krn", "-D", "m=1000000", "n=1000000", "k=2"], 4, "needs 7.3 TiB of memory");
     run(&["examples/matmul.krn", "-D", "m=68719476736", "n=68719476736", "k=68719476736"], 4, "of memory");
