@@ -183,7 +183,7 @@ fn test_counts_what_is_not_verified_apart_and_fails_where_no_run_judged_anything
     let file = write(folder.path(), "partly.krn", &format!("// krn-test: dims n=0,5,64\n{PARTLY}"));
     let (out, _) = run(&["test", "-v", "--device", "emulator", &file], 0);
     assert!(out.contains("partly (3 runs, 1 empty, 1 not verified)"), "{out}");
-    assert!(out.contains("  n = 0: empty\n") && out.contains("  n = 64: 60 values judged\n"), "{out}");
+    assert!(out.contains("  n = 0: empty\n") && out.contains("  n = 64: 60 of 64 values judged\n"), "{out}");
     assert!(out.contains("  n = 5: NOT VERIFIED: `y`: 1 of 5 values"), "{out}");
     assert!(out.contains("1 run not verified: -v says which and why"), "{out}");
     let file = write(folder.path(), "never.krn", &format!("// krn-test: dims n=0,5\n{PARTLY}"));

@@ -12,8 +12,8 @@ pub struct Length {
     pub exact: bool,
 }
 
-/// The length that all loops of a row have; the longest of several that the host knows; or the mean one of loops that end
-/// where their row does.
+/// The length that all loops of a row have; the longest of several that the host knows; or the mean one where some of the loops
+/// end where their row does.
 pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
     let first = *loops.first()?;
     let extents: Option<Vec<Expr>> = loops.iter().map(|inst| known(kernel, *inst)).collect();
@@ -28,7 +28,8 @@ pub fn length(kernel: &Kernel, forall: Inst, loops: &[Inst]) -> Option<Length> {
         }
         return Some(Length { extent: all.into_iter().reduce(longest)?, exact });
     }
-    let of_all: Option<Vec<Expr>> = loops.iter().map(|inst| mean(kernel, forall, *inst)).collect();
+    let of_one = |inst: &Inst| known(kernel, *inst).or_else(|| mean(kernel, forall, *inst));
+    let of_all: Option<Vec<Expr>> = loops.iter().map(of_one).collect();
     // The shortest says least.
     let extent = of_all?.into_iter().reduce(|left, right| Expr::binary(BinaryOp::Min, left, right))?;
     Some(Length { extent, exact: false })
