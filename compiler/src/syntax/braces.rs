@@ -78,6 +78,8 @@ fn open_in_item(
                 depth += 1;
             }
             kind if kind.is_closing() => depth = depth.saturating_sub(1),
+            // `schedule k for sm_90 {`
+            T::For if header.is_some_and(|(word, _)| word.kind == T::Schedule) => {}
             T::Kernel
             | T::Fn
             | T::Reduction

@@ -391,7 +391,8 @@ fn count(open: &Elements) -> u128 {
 /// Keeps about one of so many elements, by chance: what is wrong may lie in each second place. One of each array at least.
 fn thin(open: &mut Elements, step: u128, seed: u64) {
     for elements in open.values_mut() {
-        let keeps = |element: &u64| u128::from(scattered(*element, seed)) * step.max(1) < 1 << 64;
+        let keeps =
+            |element: &u64| u128::from(scattered(*element, seed)).saturating_mul(step.max(1)) < 1 << 64;
         let first = elements.first().copied();
         elements.retain(keeps);
         elements.extend(first.filter(|_| elements.is_empty()));
