@@ -18,8 +18,9 @@
 //! # Preconditions
 //!
 //! A reduction over one axis gives what its combiner leaves as it is (0 of a sum, -inf of a maximum) where a condition does not
-//! hold. Parts of the condition compare integers of 64 bits, of which one less the other is the axis' index, or its negative, and
-//! something that the terms do not change; `abs` of such a difference may be compared with something. None of it wraps around.
+//! hold, and checks and prints nothing there. Parts of the condition compare integers of 64 bits, of which one less the other is the
+//! axis' index, or its negative, and something that the terms do not change; `abs` of such a difference may be compared with
+//! something. None of it wraps around.
 //! What a bound is made of is sizes and indices of the loops around. The place that `j == at[i]` says may also be loaded, where that
 //! load lies inside of its array wherever it stands, and the launch does not write it.
 //!
@@ -37,7 +38,7 @@ use crate::analysis::{Affine, Atom, Polynomial, Ranges, bounds_of_index, is_alwa
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase, Phases};
-use crate::ir::op::{Constant, Opcode};
+use crate::ir::op::{Constant, Effect, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
@@ -140,7 +141,12 @@ impl Found {
             return None;
         }
         let identity = combiner.identity(kernel.value_type(*value))?;
-        let condition = condition(kernel, region, *value, identity)?;
+        let (at, condition) = condition(kernel, region, *value, identity)?;
+        let left_out =
+            mutant!("trim_reductions: what shows may be left out", shows(kernel, region, at), false);
+        if left_out {
+            return None;
+        }
         let (ranges, affine) = (Ranges::in_launch(kernel, launch), Affine::new(kernel));
         let mut bounds = Bounds { kernel, ranges, affine, index: *index };
         let mut found = Self { block, reduce, moved: Vec::new(), parts: Vec::new(), ends: Ends::default() };
@@ -263,8 +269,24 @@ fn least(form: &Polynomial, around: &[(Atom, [Polynomial; 2])]) -> Option<i128> 
     form.as_constant()
 }
 
-/// The condition without which a value of a region is `identity`.
-fn condition(kernel: &Kernel, region: Block, value: Value, identity: Constant) -> Option<Value> {
+/// Whether a region checks, prints or writes something beside an instruction: for the terms that are left out it would not.
+fn shows(kernel: &Kernel, region: Block, but: Inst) -> bool {
+    let mut found = false;
+    for inst in kernel.blocks[region].insts.iter().filter(|inst| **inst != but) {
+        let mut look = |inst: Inst| {
+            let effect = kernel.insts[inst].opcode.info().effect;
+            found |= effect.shows() || effect == Effect::Record;
+        };
+        look(*inst);
+        for region in &kernel.insts[*inst].regions {
+            kernel.walk(*region, &mut |_, inst| look(inst));
+        }
+    }
+    found
+}
+
+/// The condition without which a value of a region is `identity`, and the instruction that it decides.
+fn condition(kernel: &Kernel, region: Block, value: Value, identity: Constant) -> Option<(Inst, Value)> {
     let Definition::Result(inst, 0) = kernel.values[value].definition else { return None };
     let data = &kernel.insts[inst];
     if !kernel.blocks[region].insts.contains(&inst) {
@@ -272,7 +294,7 @@ fn condition(kernel: &Kernel, region: Block, value: Value, identity: Constant) -
     }
     let is_identity = |value: Value| kernel.constant_of(value) == Some(identity);
     match data.opcode {
-        Opcode::Select => is_identity(data.arguments[2]).then_some(data.arguments[0]),
+        Opcode::Select => is_identity(data.arguments[2]).then_some((inst, data.arguments[0])),
         Opcode::If if data.results.len() == 1 => {
             let otherwise = *data.regions.get(1)?;
             let is_quiet = kernel.blocks[otherwise]
@@ -280,7 +302,7 @@ fn condition(kernel: &Kernel, region: Block, value: Value, identity: Constant) -
                 .iter()
                 .all(|inst| matches!(kernel.insts[*inst].opcode, Opcode::Const | Opcode::Yield));
             let fits = is_quiet && kernel.yields(otherwise).iter().all(|value| is_identity(*value));
-            fits.then_some(data.arguments[0])
+            fits.then_some((inst, data.arguments[0]))
         }
         _ => None,
     }

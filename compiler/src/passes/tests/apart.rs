@@ -139,6 +139,10 @@ const PLACES: &[(&str, Place)] = &[
     ("scan: a block is counted twice from behind", scanned("what_is_left")),
     ("scan: the last block is whole", scanned("running_count")),
     ("trim_reductions: the last term is left out", at("reductions/trimmed.krn", "prefix", &[("n", 33)])),
+    (
+        "trim_reductions: what shows may be left out",
+        at("reductions/trimmed.krn", "checked_before", &[("n", 33)]),
+    ),
     ("trim_reductions: an end is left out", at("reductions/trimmed.krn", "band", &[("n", 33)])),
     ("trim_reductions: bounds may wrap around", at("reductions/trimmed.krn", "far", &[("n", 33)])),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
