@@ -7,7 +7,7 @@ use crate::progress::Counted;
 use crate::{files, messages, numbers, verdict};
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::manifest::{KernelManifest, SymbolManifest, Value};
-use krn_compiler::{Advise, Compilation, source::SourceFile};
+use krn_compiler::{Advise, Compilation, CompileOptions, source::SourceFile};
 use krn_runtime::verify::cases::{self, Directives, Expected, TestCase};
 use krn_runtime::verify::{self, CheckOptions, FailedCheck, Judgement, Refusal, VerifyError};
 use krn_runtime::{Device, Error, Module};
@@ -120,8 +120,7 @@ pub fn run(options: &TestOptions) -> Result<()> {
     }
     let device = open_checked(options.device, options.sanitize)?;
     // What is wrong with the command line is said once, not for each file.
-    let mut compile = messages::options(&options.compile, device.capability())?;
-    messages::set_levels(&mut compile, &options.levels, Advise::Nothing)?;
+    let compile = compile_options(options, &device)?;
     compile.resolved_pipeline().map_err(|error| Failure::new(USAGE, error))?;
     let mut tally = Tally::default();
     for path in &options.files {
@@ -163,10 +162,15 @@ pub fn run(options: &TestOptions) -> Result<()> {
     }
 }
 
-fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tally> {
-    let source = messages::load(path, MessageFormat::Human)?;
+fn compile_options(options: &TestOptions, device: &Device) -> Result<CompileOptions> {
     let mut compile = messages::options(&options.compile, device.capability())?;
     messages::set_levels(&mut compile, &options.levels, Advise::Nothing)?;
+    Ok(compile)
+}
+
+fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tally> {
+    let source = messages::load(path, MessageFormat::Human)?;
+    let compile = compile_options(options, device)?;
     let compilation = messages::compile(&source, &compile, None, MessageFormat::Human)?;
     let modules = Modules {
         is_emulator: device.is_emulator(),

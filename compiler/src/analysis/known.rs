@@ -88,12 +88,12 @@ impl Known {
             known.definitions.learn(&mut known.facts.atoms, &holds);
             all.push(holds);
         }
-        let determined = !known.definitions.all().is_empty();
-        for (atom, value) in known.definitions.all() {
-            known.assume_within(&value, known.facts.atoms.get(atom).range);
+        let determined = known.definitions.all();
+        for (atom, value) in &determined {
+            known.assume_within(value, known.facts.atoms.get(*atom).range);
         }
         for (condition, mut holds) in conditions.into_iter().zip(all) {
-            if determined {
+            if !determined.is_empty() {
                 holds = known.consequences(kernel, condition);
             }
             known.facts.assume_all(&holds);

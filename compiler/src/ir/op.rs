@@ -189,6 +189,11 @@ impl Effect {
     pub fn shows(self) -> bool {
         matches!(self, Effect::Write | Effect::Collective)
     }
+
+    /// Whether anybody can tell whether the op was done: it shows, or leaves a record of a failed check.
+    pub fn is_observable(self) -> bool {
+        self.shows() || self == Effect::Record
+    }
 }
 
 /// Which payload an op takes.

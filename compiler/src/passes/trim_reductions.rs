@@ -38,7 +38,7 @@ use crate::analysis::{Affine, Atom, Polynomial, Ranges, bounds_of_index, is_alwa
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase, Phases};
-use crate::ir::op::{Constant, Effect, Opcode};
+use crate::ir::op::{Constant, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
@@ -101,12 +101,6 @@ fn alone(kernel: &Kernel, launch: Launch) -> Option<((Block, Inst), Vec<Along>)>
     }
 }
 
-impl Ends {
-    fn all(&self) -> impl Iterator<Item = &Polynomial> {
-        self.lows.iter().chain(&self.highs)
-    }
-}
-
 /// A reduction with the bounds that its condition gives.
 struct Found {
     block: Block,
@@ -125,6 +119,12 @@ struct Ends {
     lows: Vec<Polynomial>,
     /// They are below these.
     highs: Vec<Polynomial>,
+}
+
+impl Ends {
+    fn all(&self) -> impl Iterator<Item = &Polynomial> {
+        self.lows.iter().chain(&self.highs)
+    }
 }
 
 impl Found {
@@ -273,10 +273,7 @@ fn least(form: &Polynomial, around: &[(Atom, [Polynomial; 2])]) -> Option<i128> 
 fn shows(kernel: &Kernel, region: Block, but: Inst) -> bool {
     let mut found = false;
     for inst in kernel.blocks[region].insts.iter().filter(|inst| **inst != but) {
-        let mut look = |inst: Inst| {
-            let effect = kernel.insts[inst].opcode.info().effect;
-            found |= effect.shows() || effect == Effect::Record;
-        };
+        let mut look = |inst: Inst| found |= kernel.insts[inst].opcode.info().effect.is_observable();
         look(*inst);
         for region in &kernel.insts[*inst].regions {
             kernel.walk(*region, &mut |_, inst| look(inst));

@@ -92,7 +92,7 @@ const PART: usize = 1 << 16;
 
 /// SplitMix64: one well-mixed word a position (Steele, Lea, Flood, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014).
-fn word(seed: u64, position: u64) -> u64 {
+pub(super) fn word(seed: u64, position: u64) -> u64 {
     let mut z = seed.wrapping_add(position.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -392,19 +392,11 @@ fn count(open: &Elements) -> u128 {
 fn thin(open: &mut Elements, step: u128, seed: u64) {
     for elements in open.values_mut() {
         let keeps =
-            |element: &u64| u128::from(scattered(*element, seed)).saturating_mul(step.max(1)) < 1 << 64;
+            |element: &u64| u128::from(fill::word(seed, *element)).saturating_mul(step.max(1)) < 1 << 64;
         let first = elements.first().copied();
         elements.retain(keeps);
         elements.extend(first.filter(|_| elements.is_empty()));
     }
-}
-
-/// Spreads numbers over all of `u64` (SplitMix64, Steele, Lea and Flood 2014).
-fn scattered(number: u64, seed: u64) -> u64 {
-    let mut bits = (number ^ seed.rotate_left(32)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
 }
 
 fn compare(

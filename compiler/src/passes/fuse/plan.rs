@@ -64,7 +64,7 @@ pub fn fills(kernel: &Kernel, producer: Inst, buffer: Buffer, stores: &[Inst], w
         let data = &kernel.insts[inst];
         let effect = data.opcode.info().effect;
         // A check of an element that nobody reads would not be made.
-        plain &= !(effect.shows() || effect == Effect::Record) || stores.contains(&inst);
+        plain &= !effect.is_observable() || stores.contains(&inst);
         inside.extend(data.results.iter().copied());
     });
     let params = &kernel.blocks[body].params;

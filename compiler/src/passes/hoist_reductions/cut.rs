@@ -36,7 +36,7 @@ use crate::analysis::{Answer, Conditions, SECTOR_BYTES, ask, written_by};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use crate::passes::insert;
 use crate::passes::pass::TargetFacts;
@@ -253,8 +253,7 @@ fn cut(
 }
 
 fn is_effect(kernel: &Kernel, inst: Inst) -> bool {
-    let effect = kernel.insts[inst].opcode.info().effect;
-    effect.shows() || effect == Effect::Record
+    kernel.insts[inst].opcode.info().effect.is_observable()
 }
 
 /// Whether a value is made of indices and literals, or loaded by them from an array that nobody writes.

@@ -4,7 +4,6 @@ use crate::analysis::{bounds_of_index, is_always_inside};
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
-use crate::ir::op::Effect;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::rematerialize::is_rematerializable;
@@ -136,7 +135,7 @@ impl Need {
 fn can_move(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> bool {
     let data = &kernel.insts[inst];
     match (data.opcode.info().effect, &data.payload) {
-        (effect, _) if effect.shows() || effect == Effect::Record => false,
+        (effect, _) if effect.is_observable() => false,
         (_, Payload::Access { buffer, .. }) => !written.contains(*buffer),
         _ => true,
     }

@@ -30,7 +30,7 @@ use super::worth::{axes_of_terms, pays_alone, pays_whole};
 use crate::analysis::{written_buffers, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::is_rematerializable;
 use crate::passes::straight::becomes_straight;
@@ -260,7 +260,7 @@ pub fn can_move(kernel: &Kernel, launch: Launch, (insts, terms): (&[Inst], &[Ins
         let mut look = |inst: Inst| {
             let data = &kernel.insts[inst];
             let effect = data.opcode.info().effect;
-            fits &= goes || !(effect.shows() || effect == Effect::Record);
+            fits &= goes || !effect.is_observable();
             if let Payload::Access { buffer, .. } = data.payload {
                 fits &= !written.contains(buffer) || own.contains(&buffer);
             }

@@ -143,7 +143,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     // Of several axes tiles would share it (`stage`): those that it leaves read it each.
     let all_read = !rows && !reads_all && params.len() == 1;
     let share = all_read && !wanted;
-    let long = Conditions::new().prefers(if all_read { at_least(MIN_LONG) } else { long });
+    let long = Conditions::new().prefers(at_least(MIN_LONG));
     let whole = |kernel: &mut Kernel| {
         share && specialize(kernel, launch, &long, "shared", shared::stage_whole).is_some()
     };
