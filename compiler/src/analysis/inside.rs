@@ -2,6 +2,7 @@
 //! conditions of branches around the load itself keep between 0 and the extent, or a quotient of one of these by a literal.
 //! They may be done where the source does not get to them.
 
+use super::conjuncts::conjuncts;
 use super::polynomial::polynomial_of;
 use super::ranges::Ranges;
 use crate::ir::entities::{Inst, Value};
@@ -48,7 +49,7 @@ pub fn is_always_inside(
             let starts = known.is_some_and(|(low, _)| matches!(low, Expr::Int(low) if *low >= 0));
             let ends = known.is_some_and(|(_, high)| is_at_most(high, extent));
             let holds = |is_meant: &dyn Fn(Value) -> bool| {
-                conditions.iter().any(|condition| has_part(kernel, *condition, is_meant))
+                conditions.iter().any(|condition| conjuncts(kernel, *condition).into_iter().any(is_meant))
             };
             let starts = starts || holds(&|part| is_from_zero(kernel, part, *subscript));
             let ends = ends || holds(&|part| is_below(kernel, part, *subscript, extent));
@@ -71,14 +72,6 @@ fn divided(kernel: &Kernel, value: Value) -> Option<(Value, i64)> {
         _ => None,
     };
     divisor.filter(|divisor| *divisor > 0).map(|divisor| (data.arguments[0], divisor))
-}
-
-/// Whether a condition, or one of those that all have to hold for it, is meant.
-fn has_part(kernel: &Kernel, condition: Value, is_meant: &dyn Fn(Value) -> bool) -> bool {
-    is_meant(condition)
-        || kernel.definition_data(condition).is_some_and(|data| {
-            data.opcode == Opcode::And && data.arguments.iter().any(|part| has_part(kernel, *part, is_meant))
-        })
 }
 
 /// Whether a comparison says that a value is not below 0.

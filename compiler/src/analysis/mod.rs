@@ -7,6 +7,7 @@
 //! - `banked.rs`: what a warp's access to shared memory costs, as an H200 counts it.
 //! - `banks.rs`: what a warp's access to shared memory costs.
 //! - `code.rs`: what a value is computed with.
+//! - `conjuncts.rs`: the parts of a condition of which all have to hold.
 //! - `contraction/`: reductions of two sides: which axes are rows, columns, batches and steps, and what the sides are.
 //! - `difference.rs`: differences of index values that do not wrap.
 //! - `float_bounds.rs`: what a float is at least.
@@ -29,6 +30,7 @@ mod ask;
 pub mod banked;
 mod banks;
 mod code;
+mod conjuncts;
 pub mod contraction;
 mod difference;
 mod endless;
@@ -57,6 +59,7 @@ pub use ask::{Answer, Conditions, ask, bucket, exact, holds};
 pub use banked::{Banked, banked};
 pub use banks::{BANKS, least_wavefronts, wavefronts};
 pub use code::{code, is_equal_code, reads_memory};
+pub use conjuncts::conjuncts;
 pub use difference::difference;
 pub use endless::Endless;
 pub use float_bounds::{FloatBounds, least_normal};

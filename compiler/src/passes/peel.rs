@@ -20,7 +20,7 @@
 //! agree on the condition.
 
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Atom, Ranges, difference};
+use crate::analysis::{Affine, Atom, Ranges, conjuncts, difference};
 use crate::ir::Parents;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -126,10 +126,8 @@ impl Finder<'_> {
         let inside = kernel.insts[inst].regions[0];
         let parents = self.parents.get_or_insert_with(|| kernel.parents());
         let indices = indices(kernel, parents, inst, inside);
-        let mut comparisons = Vec::new();
-        for condition in conditions {
-            conjuncts(kernel, condition, &mut comparisons);
-        }
+        let parts = conditions.into_iter().flat_map(|condition| conjuncts(kernel, condition));
+        let mut comparisons: Vec<Inst> = parts.filter_map(|part| kernel.defining_inst(part)).collect();
         comparisons.sort_unstable();
         comparisons.dedup();
         comparisons.into_iter().filter_map(|comparison| self.guard(comparison, inside, &indices)).collect()
@@ -242,19 +240,6 @@ fn effects_of(kernel: &Kernel, regions: &[Block]) -> (bool, bool) {
         });
     }
     (loads, pure)
-}
-
-/// The comparisons of which a condition is the conjunction.
-fn conjuncts(kernel: &Kernel, condition: Value, found: &mut Vec<Inst>) {
-    let Some(inst) = kernel.defining_inst(condition) else { return };
-    let data = &kernel.insts[inst];
-    if data.opcode == Opcode::And {
-        for part in &data.arguments {
-            conjuncts(kernel, *part, found);
-        }
-    } else {
-        found.push(inst);
-    }
 }
 
 /// Index, low and high bound of the loop and of those inside it whose bounds are literals or stand before it.

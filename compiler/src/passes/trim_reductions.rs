@@ -34,7 +34,9 @@ use super::fold::Fold;
 use super::hoist_reductions::{Along, can_move, holds_loops, slice};
 use super::insert::{before, emitted};
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Atom, Polynomial, Ranges, bounds_of_index, is_always_inside};
+use super::sweep::sweep;
+use crate::analysis::contraction::common_mask;
+use crate::analysis::{Affine, Atom, Polynomial, Ranges, bounds_of_index, conjuncts, is_always_inside};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase, Phases};
@@ -74,8 +76,9 @@ impl Pass for TrimReductions {
             }
         }
         if changed {
-            // Without the conditions that hold.
+            // Without the conditions that hold, and what they were made of.
             Fold.run(kernel, context);
+            sweep(kernel);
         }
         changed.into()
     }
@@ -140,19 +143,18 @@ impl Found {
         if is_short {
             return None;
         }
-        let identity = combiner.identity(kernel.value_type(*value))?;
-        let (at, condition) = condition(kernel, region, *value, identity)?;
+        let at = kernel.defining_inst(*value).filter(|at| kernel.blocks[region].insts.contains(at))?;
+        let (condition, _) = common_mask(kernel, &[*value], &[*combiner])?;
         let left_out =
             mutant!("trim_reductions: what shows may be left out", shows(kernel, region, at), false);
-        if left_out {
+        if left_out || !is_quiet_otherwise(kernel, at) {
             return None;
         }
         let (ranges, affine) = (Ranges::in_launch(kernel, launch), Affine::new(kernel));
         let mut bounds = Bounds { kernel, ranges, affine, index: *index };
         let mut found = Self { block, reduce, moved: Vec::new(), parts: Vec::new(), ends: Ends::default() };
-        let mut parts = Vec::new();
-        parts_of(kernel, region, condition, &mut parts);
-        for part in parts {
+        let parts = conjuncts(kernel, condition).into_iter().filter_map(|part| kernel.defining_inst(part));
+        for part in parts.filter(|part| kernel.blocks[region].insts.contains(part)) {
             let Some(ends) = bounds.of(part) else { continue };
             // Of rows that end where memory says nobody knows how long they are: a team takes them whole.
             let is_known = kernel.insts[part].opcode == Opcode::Eq || is_known(kernel, &ends, around);
@@ -282,48 +284,10 @@ fn shows(kernel: &Kernel, region: Block, but: Inst) -> bool {
     found
 }
 
-/// The condition without which a value of a region is `identity`, and the instruction that it decides.
-fn condition(kernel: &Kernel, region: Block, value: Value, identity: Constant) -> Option<(Inst, Value)> {
-    let Definition::Result(inst, 0) = kernel.values[value].definition else { return None };
-    let data = &kernel.insts[inst];
-    if !kernel.blocks[region].insts.contains(&inst) {
-        return None;
-    }
-    let is_identity = |value: Value| kernel.constant_of(value) == Some(identity);
-    match data.opcode {
-        Opcode::Select => is_identity(data.arguments[2]).then_some((inst, data.arguments[0])),
-        Opcode::If if data.results.len() == 1 => {
-            let otherwise = *data.regions.get(1)?;
-            let is_quiet = kernel.blocks[otherwise]
-                .insts
-                .iter()
-                .all(|inst| matches!(kernel.insts[*inst].opcode, Opcode::Const | Opcode::Yield));
-            let fits = is_quiet && kernel.yields(otherwise).iter().all(|value| is_identity(*value));
-            fits.then_some((inst, data.arguments[0]))
-        }
-        _ => None,
-    }
-}
-
-/// Comparisons in a region that hold where a condition does.
-fn parts_of(kernel: &Kernel, region: Block, condition: Value, parts: &mut Vec<Inst>) {
-    let Definition::Result(inst, 0) = kernel.values[condition].definition else { return };
-    if !kernel.blocks[region].insts.contains(&inst) {
-        return;
-    }
-    let data = &kernel.insts[inst];
-    match data.opcode {
-        Opcode::And => data.arguments.iter().for_each(|part| parts_of(kernel, region, *part, parts)),
-        // `a && b`, where `b` is not computed for nothing.
-        Opcode::If if data.regions.len() == 2 => {
-            let is_false = |value: &Value| kernel.constant_of(*value) == Some(Constant::Bool(false));
-            if kernel.yields(data.regions[1]).iter().all(is_false) {
-                parts_of(kernel, region, data.arguments[0], parts);
-            }
-        }
-        Opcode::Lt | Opcode::Le | Opcode::Gt | Opcode::Ge | Opcode::Eq => parts.push(inst),
-        _ => {}
-    }
+/// Whether what an instruction does where its condition does not hold is to give constants.
+fn is_quiet_otherwise(kernel: &Kernel, inst: Inst) -> bool {
+    let is_quiet = |inst: &Inst| matches!(kernel.insts[*inst].opcode, Opcode::Const | Opcode::Yield);
+    kernel.insts[inst].regions.get(1).is_none_or(|region| kernel.blocks[*region].insts.iter().all(is_quiet))
 }
 
 /// Of one comparison.

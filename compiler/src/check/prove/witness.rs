@@ -20,7 +20,9 @@ pub fn conditions(facts: &mut Facts, piece: &Piece, point: &[Poly], open: &[u32]
         return Vec::new();
     }
     let names: Vec<Atom> = closed.iter().filter_map(|level| level.atom).collect();
-    let Some(mut found) = solve(facts, piece, point, &names) else { return Vec::new() };
+    let first: FxHashMap<Atom, Poly> =
+        closed.iter().filter_map(|level| Some((level.atom?, level.first.clone()))).collect();
+    let Some(mut found) = solve(facts, piece, point, &names, &first) else { return Vec::new() };
     for level in &closed {
         let Some(atom) = level.atom else { continue };
         if !found.contains_key(&atom) {
@@ -69,10 +71,19 @@ pub fn conditions(facts: &mut Facts, piece: &Piece, point: &[Poly], open: &[u32]
         .collect()
 }
 
-/// Values for the names that stand in the subscripts.
-fn solve(facts: &mut Facts, piece: &Piece, point: &[Poly], names: &[Atom]) -> Option<FxHashMap<Atom, Poly>> {
+/// Values for the names that stand in the subscripts. `first` has the value that each takes first.
+fn solve(
+    facts: &mut Facts,
+    piece: &Piece,
+    point: &[Poly],
+    names: &[Atom],
+    first: &FxHashMap<Atom, Poly>,
+) -> Option<FxHashMap<Atom, Poly>> {
     let mut found: FxHashMap<Atom, Poly> = FxHashMap::default();
-    let hints = quotients(facts, piece, point, names)?;
+    let mut hints = quotients(facts, piece, point, names)?;
+    for (position, element) in point.iter().enumerate().take(piece.place.len()) {
+        hints.extend(turns(facts, &piece.place, position, element, first));
+    }
     loop {
         let mut equations = Vec::new();
         for (subscript, element) in piece.place.iter().zip(point) {
@@ -123,6 +134,36 @@ fn quotients(facts: &Facts, piece: &Piece, point: &[Poly], names: &[Atom]) -> Op
             None => return Some(hints),
         }
     }
+}
+
+/// How often a subscript that goes round has done so: `(i + s) % n = e` has `i + s = e + n*q` for the least `q` with which this
+/// is at least `s`, what it is at first. A name that counts down comes to its least value last.
+fn turns(
+    facts: &mut Facts,
+    place: &[Poly],
+    position: usize,
+    element: &Poly,
+    first: &FxHashMap<Atom, Poly>,
+) -> Option<Hint> {
+    let atoms = place[position].atoms();
+    let (atom, dividend, divisor) = atoms.iter().find_map(|atom| {
+        let (dividend, divisor) = digits::whole(facts, *atom)?;
+        let rest = Poly::atom(*atom).multiply(&divisor).and_then(|times| dividend.subtract(&times))?;
+        (rest == place[position]).then_some((*atom, dividend, divisor))
+    })?;
+    let is_elsewhere =
+        |name: Atom| place.iter().enumerate().any(|(other, poly)| other != position && poly.contains(name));
+    let (name, sign) = dividend.atoms().into_iter().find_map(|name| {
+        let (sign, _) = dividend.split(name)?;
+        let sign = sign.as_constant().filter(|sign| sign.abs() == 1)?;
+        (first.contains_key(&name) && !is_elsewhere(name)).then_some((name, sign))
+    })?;
+    let mut least = dividend.substitute(&mut |other| (other == name).then(|| first[&name].clone()))?;
+    if sign < 0 {
+        least = least.subtract(&divisor)?.add_constant(1)?;
+    }
+    let missing = least.subtract(element)?.add(&divisor)?.add_constant(-1)?;
+    Some((digits::whole(facts, atom)?, facts.atoms.quotient(&missing, &divisor)))
 }
 
 fn with_quotients(facts: &Facts, poly: &Poly, hints: &[Hint]) -> Option<Poly> {

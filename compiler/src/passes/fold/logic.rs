@@ -56,7 +56,7 @@ fn cast(kernel: &Kernel, payload: &Payload, a: Value) -> Option<Simpler> {
 }
 
 /// The comparison that is true where this one is false, for operands that are ordered.
-fn opposite(opcode: Opcode) -> Option<Opcode> {
+pub fn opposite(opcode: Opcode) -> Option<Opcode> {
     Some(match opcode {
         Opcode::Eq => Opcode::Ne,
         Opcode::Ne => Opcode::Eq,

@@ -14,12 +14,14 @@
 //! `x * 0.0` and `x + 0.0` stay; `x * 1.0`, `x - 0.0` and `x / 4.0 = x * 0.25` are done. A literal NaN is not
 //! computed, because machines differ in its bits.
 //!
-//! - `integers.rs`, `floats.rs`, `logic.rs`: the rules, by type. - `simpler.rs`: what a rule gives.
+//! - `integers.rs`, `floats.rs`, `logic.rs`: the rules, by type. - `branches.rs`: those on branches. - `simpler.rs`: what a
+//!   rule gives.
 //!
 //! # Limits
 //!
 //! Sums are reassociated for integer literals only (`(x + 1) + 2`). A region's carried values are not followed.
 
+mod branches;
 mod floats;
 mod integers;
 mod logic;
@@ -141,6 +143,7 @@ impl Folder<'_> {
                 Opcode::Load => self.known_element(inst),
                 Opcode::StoreIf | Opcode::LoadIf if self.conditional(inst) => continue,
                 Opcode::Check if self.holds(inst) => continue,
+                Opcode::If | Opcode::Select => self.constant_last(inst, &mut done),
                 _ => {}
             }
             let data = &self.kernel.insts[inst];
@@ -152,6 +155,7 @@ impl Folder<'_> {
                 for at in 0..self.kernel.insts[inst].regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);
                 }
+                self.combine_nested(inst, &mut done);
                 done.push(inst);
             }
         }

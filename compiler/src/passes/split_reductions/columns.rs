@@ -102,7 +102,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let rows = across.sectors > along.sectors
         || along.sectors <= across.sectors.saturating_mul(CONTIGUOUS)
             && bucket(kernel, launch, &outer, &[BLOCK]) == 0
-            && bucket(kernel, launch, &found.range.extent, &[MIN_SINGLE]) == 1;
+            && bucket(kernel, launch, &found.range.longest, &[MIN_SINGLE]) == 1;
     if rows && !said.team_fits() {
         return false;
     }
@@ -117,10 +117,10 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let min_long = match rows {
         _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
-        false if reads_all => least_long(kernel, launch, &outer, &found.range.extent, target),
+        false if reads_all => least_long(kernel, launch, &outer, &found.range.longest, target),
         false => MIN_ALIKE,
     };
-    let (columns, length) = (outer.clone(), found.range.extent.clone());
+    let (columns, length) = (outer.clone(), found.range.longest.clone());
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
     let at_least = |least| Expr::binary(BinaryOp::GreaterEqual, length.clone(), Expr::Int(least));
     let long = at_least(min_long);

@@ -84,7 +84,9 @@ fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
         }
         let extent = extents[extents.len() - 1].clone();
         let of_row = others.iter().any(|value| around.iter().any(|param| affine.depends(*value, *param)));
-        if others.is_empty() {
+        if others.is_empty() && extent == rows {
+            found = Some(Expr::Int(1));
+        } else if others.is_empty() {
             found = Some(Expr::binary(BinaryOp::Div, extent, rows.clone()));
         } else if of_row && triangle {
             found = Some(Expr::binary(BinaryOp::Div, extent, Expr::Int(2)));

@@ -1,5 +1,6 @@
 //! The range of a reduction, of which every iteration of the loops around may have a part.
 
+use crate::analysis::Affine;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
@@ -12,6 +13,8 @@ pub struct Range {
     /// The least beginning of all iterations.
     pub first: Expr,
     pub extent: Expr,
+    /// How long the part is of the iteration that has the longest one: at most `extent`.
+    pub longest: Expr,
 }
 
 /// The range of a reduction over one axis, or the one that holds those of all iterations of the loops around: of their indices,
@@ -19,12 +22,37 @@ pub struct Range {
 pub fn range(kernel: &Kernel, reduce: Inst, around: &[(Value, (Value, Value))]) -> Option<Range> {
     let (low, high) = *kernel.loop_bounds(reduce).first()?;
     if let Some(extent) = kernel.symbolic_extent(low, high) {
-        return Some(Range { is_one: true, first: kernel.symbolic(low)?, extent });
+        return Some(Range { is_one: true, first: kernel.symbolic(low)?, longest: extent.clone(), extent });
     }
     let (first, _) = ends(kernel, low, around)?;
     let (_, last) = ends(kernel, high, around)?;
     let extent = minus(last, first.clone());
-    Some(Range { is_one: false, first, extent })
+    let longest = longest(kernel, low, high).map_or_else(|| extent.clone(), Expr::Int);
+    Some(Range { is_one: false, first, extent, longest })
+}
+
+/// How long a range is at most, of ends that lie so many apart wherever it stands: 101 of `max(i - 100, 0)..=i`.
+fn longest(kernel: &Kernel, low: Value, high: Value) -> Option<i64> {
+    let mut affine = Affine::new(kernel);
+    let (lows, highs) = (operands(kernel, low, Opcode::Max), operands(kernel, high, Opcode::Min));
+    let pairs = lows.iter().flat_map(|low| highs.iter().map(move |high| (*low, *high)));
+    let lengths = pairs.filter_map(|(low, high)| {
+        let (low, high) = (affine.form(low), affine.form(high));
+        i64::try_from(high.subtract(&low)?.as_constant()?).ok()
+    });
+    lengths.min()
+}
+
+/// What a value is the least or the greatest of.
+fn operands(kernel: &Kernel, value: Value, opcode: Opcode) -> Vec<Value> {
+    let (mut open, mut found) = (vec![value], Vec::new());
+    while let Some(value) = open.pop() {
+        match kernel.definition_data(value) {
+            Some(data) if data.opcode == opcode => open.extend(data.arguments.iter().rev()),
+            _ => found.push(value),
+        }
+    }
+    found
 }
 
 /// The least and the greatest number that a value may be.

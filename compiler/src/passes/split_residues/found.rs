@@ -3,7 +3,7 @@
 use super::quotients::is_real;
 use crate::algebra::greatest_common_divisor;
 use crate::analysis::contraction::common_mask;
-use crate::analysis::{Affine, Atom, Polynomial, Ranges};
+use crate::analysis::{Affine, Atom, Polynomial, Ranges, conjuncts};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
@@ -166,7 +166,7 @@ impl Finder<'_> {
         let mut terms = kernel.yields(kernel.insts[reduce].regions[0]).to_vec();
         let mut masks = Vec::new();
         while let Some((mask, then)) = common_mask(kernel, &terms, combiners) {
-            conjuncts(kernel, mask, &mut masks);
+            masks.extend(conjuncts(kernel, mask));
             terms = then;
         }
         self.of_masks(&masks, &[reduce])
@@ -193,7 +193,7 @@ impl Finder<'_> {
                     if kernel.yields(otherwise) != carried || kernel.blocks[otherwise].insts.len() != 1 {
                         break;
                     }
-                    conjuncts(kernel, data.arguments[0], &mut masks);
+                    masks.extend(conjuncts(kernel, data.arguments[0]));
                     data.regions[0]
                 }
                 _ => break,
@@ -294,16 +294,6 @@ impl Finder<'_> {
             }
         }
         Some(residue)
-    }
-}
-
-/// The parts of a condition of which all must hold.
-fn conjuncts(kernel: &Kernel, mask: Value, found: &mut Vec<Value>) {
-    match kernel.definition_data(mask) {
-        Some(data) if data.opcode == Opcode::And => {
-            data.arguments.iter().for_each(|part| conjuncts(kernel, *part, found));
-        }
-        _ => found.push(mask),
     }
 }
 

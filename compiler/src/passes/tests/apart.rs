@@ -145,6 +145,14 @@ const PLACES: &[(&str, Place)] = &[
     ),
     ("trim_reductions: an end is left out", at("reductions/trimmed.krn", "band", &[("n", 33)])),
     ("trim_reductions: bounds may wrap around", at("reductions/trimmed.krn", "far", &[("n", 33)])),
+    (
+        "fold: sides are swapped, and the condition is not",
+        at("reductions/trimmed.krn", "constant_first", &[("n", 33)]),
+    ),
+    (
+        "fold: of two nested conditions one is left out",
+        at("reductions/trimmed.krn", "one_in_another", &[("n", 33)]),
+    ),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
     ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
     ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),
