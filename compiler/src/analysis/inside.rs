@@ -41,13 +41,11 @@ pub fn is_always_inside(
                 None => (*subscript, extent.clone()),
             };
             let (subscript, extent) = (&subscript, &extent);
-            let known = match kernel.int_of(*subscript).map(i64::try_from) {
-                Some(Ok(at)) => Some((Expr::Int(at), Expr::Int(at + 1))),
-                _ => bounds(*subscript),
-            };
-            let known = known.as_ref();
-            let starts = known.is_some_and(|(low, _)| matches!(low, Expr::Int(low) if *low >= 0));
-            let ends = known.is_some_and(|(_, high)| is_at_most(high, extent));
+            let literal = kernel.int_of(*subscript).and_then(|at| i64::try_from(at).ok());
+            let literal = literal.and_then(|at| Some((Expr::Int(at), Expr::Int(at.checked_add(1)?))));
+            let known: Vec<Bounds> = literal.into_iter().chain(bounds(*subscript)).collect();
+            let starts = known.iter().any(|(low, _)| matches!(low, Expr::Int(low) if *low >= 0));
+            let ends = known.iter().any(|(_, high)| is_at_most(high, extent));
             let holds = |is_meant: &dyn Fn(Value) -> bool| {
                 conditions.iter().any(|condition| conjuncts(kernel, *condition).into_iter().any(is_meant))
             };

@@ -1,10 +1,10 @@
 //! How many iterations fill the machine: where a parallel loop has fewer, its reductions are cut into pieces.
 
 use super::pass::TargetFacts;
-use crate::analysis::bucket;
+use crate::analysis::{Conditions, bucket};
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
-use crate::manifest::Expr;
+use crate::manifest::{BinaryOp, Expr};
 
 /// Elements of a reduction from which on several blocks are worth a second launch.
 pub const MIN_SINGLE: i64 = 1 << 16;
@@ -14,9 +14,13 @@ pub const ROWS_AT_ONCE: i64 = 2;
 
 /// How long a reduction must be to be cut.
 pub const MIN_LONG: i64 = 4096;
+/// Steps from which on one is cut whose elements all iterations read alike, from caches.
+pub const MIN_ALIKE: i64 = 512;
+/// So many iterations a step and multiprocessor leave it idle, where they read alike.
+const FULL_ALIKE: i64 = 4;
 /// Where a multiprocessor has no more than so many threads, each waits for memory most of the time, and shorter columns are
 /// worth a second launch (f32 on an H200: 640 × 111 in 5.9 us, whole in 68; 2752 × 6248 in 20 us, whole in 328).
-const FEWER: [(i64, i64); 3] = [(32, 64), (256, 96), (1024, 512)];
+const FEWER: [(i64, i64); 4] = [(32, 64), (256, 96), (512, 192), (1024, 512)];
 /// How many pieces of a column fill the machine where there are most columns of those that are cut.
 pub const FEW_PIECES: i64 = 8;
 
@@ -42,7 +46,7 @@ pub fn least_long(
 
 /// Whether there are so many columns that few pieces of each fill the machine.
 pub fn few_pieces_fill(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFacts) -> bool {
-    row_of(kernel, launch, columns, target) == FEWER.len() - 1
+    matches!(row_of(kernel, launch, columns, target), row if row + 2 >= FEWER.len() && row < FEWER.len())
 }
 
 /// Whether there are so many columns that each is a thread's, or they are so short that nothing else pays.
@@ -59,6 +63,22 @@ pub fn columns_fill(
     }
     let least = least_long(kernel, launch, columns, extent, target);
     bucket(kernel, launch, extent, &[least]) == 0
+}
+
+/// The sizes for which there are too few iterations to fill the machine with reductions of so many steps each, whose elements all of
+/// them read alike.
+pub fn few_alike(iterations: &Expr, steps: &Expr, target: &TargetFacts) -> Conditions {
+    let multiprocessors = i64::from(target.multiprocessors);
+    let times = |count: &Expr, factor| Expr::binary(BinaryOp::Mul, count.clone(), Expr::Int(factor));
+    let is_few =
+        Expr::binary(BinaryOp::Less, iterations.clone(), Expr::Int(multiprocessors * THREADS_AT_ONCE));
+    let is_long = Expr::binary(BinaryOp::GreaterEqual, steps.clone(), Expr::Int(MIN_ALIKE));
+    let leave_idle = Expr::binary(
+        BinaryOp::GreaterEqual,
+        times(steps, multiprocessors),
+        times(iterations, FULL_ALIKE),
+    );
+    Conditions::new().prefers(is_few).prefers(is_long).prefers(leave_idle)
 }
 
 /// Whether there are so many rows that each has a team of its own, or they are so short that nothing else pays.

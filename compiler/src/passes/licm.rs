@@ -21,12 +21,12 @@
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_by;
-use crate::analysis::{Affine, Ranges, difference, polynomial_of};
+use crate::analysis::{Affine, Known, Ranges, difference, polynomial_of};
 use crate::ir::Owners;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phases};
 use crate::ir::op::{Effect, Opcode};
-use crate::manifest::Expr;
+use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 
@@ -52,8 +52,10 @@ impl Pass for Licm {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let (ranges, owners) = (Ranges::new(kernel), kernel.parents().owner_of);
         let depths = kernel.of_values();
-        let mut mover = Mover { kernel, ranges, owners, around: Vec::new(), depths, changed: false };
+        let around = Vec::new();
+        let mut mover = Mover { kernel, ranges, owners, launch: None, known: None, around, depths, changed: false };
         for launch in mover.kernel.launches.keys().collect::<Vec<_>>() {
+            (mover.launch, mover.known) = (Some(launch), None);
             mover.block(mover.kernel.launches[launch].body, 0);
         }
         mover.changed.into()
@@ -65,6 +67,9 @@ struct Mover<'k> {
     ranges: Ranges,
     /// The instructions around where the pass is. Blocks keep their owners while instructions move.
     owners: Owners,
+    /// The launch, and what is known of sizes there once somebody has asked.
+    launch: Option<Launch>,
+    known: Option<Known>,
     /// The blocks around where the pass is, from the outermost inwards.
     around: Vec<Block>,
     /// How many regions are around each value's definition.
@@ -223,9 +228,21 @@ impl Mover<'_> {
             }
             match extent {
                 Expr::Int(extent) => interval.high < i128::from(*extent),
-                extent => self.below_extent(*index, extent) || self.guarded(*index, extent),
+                extent => {
+                    self.below_extent(*index, extent)
+                        || self.is_known_below(interval.high, extent)
+                        || self.guarded(*index, extent)
+                }
             }
         })
+    }
+
+    /// Whether the facts, or what the launch assumes, say that an extent is above a number.
+    fn is_known_below(&mut self, number: i128, extent: &Expr) -> bool {
+        let Ok(number) = i64::try_from(number) else { return false };
+        let kernel = &*self.kernel;
+        let known = self.known.get_or_insert_with(|| Known::new(kernel, self.launch));
+        known.holds(kernel, &Expr::binary(BinaryOp::Greater, extent.clone(), Expr::Int(number)))
     }
 
     /// Whether an `if` around the block says that a value, or more than it, is below the extent or less.

@@ -1,4 +1,4 @@
-//! `pin_windows`: the extents of short windows become literals.
+//! `pin_windows`: the extents of short windows, and of other short loops that are worth straight code, become literals.
 //!
 //! ```text
 //! forall i in h, j in w { y[i, j] = sum(r in 0..kh, s in 0..kw: x[i + r, j + s] * k[r, s]) }     before
@@ -9,9 +9,14 @@
 //! make straight code of a window, and share what neighbours read of it, see how long it is. The code is for windows of
 //! that size alone; others get code of their own at their first launch.
 //!
+//! So is a short loop inside of another one (`argmin(q: sum(j: (x[i, j] - c[q, j]) * (x[i, j] - c[q, j])))` of points with few
+//! coordinates, which a thread then holds), and one in which all iterations of the loop around read the same, as the coefficients of
+//! a polynomial.
+//!
 //! # Preconditions
 //!
-//! A reduction, or a loop, some subscript of which moves with it and with the loop around it. Along each axis it has at most
+//! A reduction, or a loop, some subscript of which moves with it and with the loop around it, or which stands in another one, or of
+//! which nothing that it loads moves with the loop around. Along each axis it has at most
 //! 32 iterations, together no more than become straight code. There are so many results that a launch takes longer than
 //! what is compiled for it is worth. The schedule says nothing of its names.
 //!
@@ -19,6 +24,7 @@
 //!
 //! Code that is right for all sizes keeps its loops.
 
+use super::hoist_reductions::holds_loops;
 use super::pass::{Changed, Pass, PassContext};
 use super::straight::MOST_ITERATIONS;
 use crate::analysis::contraction::Moves;
@@ -89,7 +95,7 @@ fn pin(kernel: &mut Kernel, launch: Launch, forall: Inst, (block, inst): (Block,
         axes.any(|axis| kernel.axes[*axis].nounroll || kernel.schedule.speaks_of(&kernel.axes[*axis].name))
     };
     let is_known = highs.iter().all(|high| matches!(high, Expr::Int(_)));
-    if is_known || is_said(kernel) || !is_window(kernel, forall, inst) {
+    if is_known || is_said(kernel) || !is_worth_straight(kernel, forall, inst) {
         return None;
     }
     let around = kernel.symbolic_iterations(forall)?;
@@ -122,19 +128,37 @@ fn pin(kernel: &mut Kernel, launch: Launch, forall: Inst, (block, inst): (Block,
     Some(())
 }
 
-/// Whether some subscript inside moves with the loop and with the one around it.
-fn is_window(kernel: &Kernel, forall: Inst, inst: Inst) -> bool {
+/// Whether a loop is a window, of which some subscript moves with it and with the loop around it; or stands in another loop; or
+/// loads with its own index what is the same for all iterations around.
+fn is_worth_straight(kernel: &Kernel, forall: Inst, inst: Inst) -> bool {
+    if is_nested(kernel, forall, inst) {
+        return true;
+    }
     let mut moves = Moves::new(kernel, &[forall], inst);
     let own = moves.reduced();
-    let mut is_one = false;
+    let (mut is_window, mut are_alike, mut others) = (false, false, false);
     kernel.walk(kernel.insts[inst].regions[0], &mut |_, inside| {
         let data = &kernel.insts[inside];
         if data.opcode == Opcode::Load {
-            is_one |= data.arguments.iter().any(|index| {
-                let of = moves.of(*index).axes();
-                of.intersection(own).count() > 0 && of.without(own).count() > 0
-            });
+            let mut all = data.arguments.iter().map(|index| moves.of(*index).axes()).collect::<Vec<_>>();
+            all.retain(|of| of.intersection(own).count() > 0);
+            is_window |= all.iter().any(|of| of.without(own).count() > 0);
+            let moves_around = data.arguments.iter().any(|index| moves.of(*index).axes().without(own).count() > 0);
+            are_alike |= !all.is_empty() && !moves_around;
+            others |= !all.is_empty() && moves_around;
         }
     });
-    is_one
+    is_window || are_alike && !others
+}
+
+/// Whether a loop, without loops in it, stands in another one inside of the parallel one.
+fn is_nested(kernel: &Kernel, forall: Inst, inst: Inst) -> bool {
+    let mut found = false;
+    kernel.walk(kernel.insts[forall].regions[0], &mut |_, around| {
+        let data = &kernel.insts[around];
+        if around != inst && matches!(data.opcode, Opcode::Reduce | Opcode::For) {
+            kernel.walk(data.regions[0], &mut |_, inside| found |= inside == inst);
+        }
+    });
+    found && !holds_loops(kernel, inst)
 }

@@ -8,10 +8,13 @@
 //!
 //! Of other factors `stage` makes tiles that ask the condition, and leaves whole tiles out.
 //!
-//! So does a reduction of a launch that has no loop: of a mean that is 0 where there is nothing, one thread would be all.
+//! So does a reduction of a launch that has no loop: of a mean that is 0 where there is nothing, one thread would be all. So does one
+//! of which there are too few to fill the machine (the sums of columns): in the branch a thread would do each of them, alone it is
+//! cut into pieces, and to do those that are left out takes no longer than to do one.
 //!
 //! So does a sum over such products, where its terms get a launch of their own then (`terms.rs`).
 
+use super::columns::fills;
 use super::nest::only_forall;
 use super::products::{is_product, worth};
 use super::terms::{self, needs_of};
@@ -37,6 +40,21 @@ pub fn move_out(kernel: &mut Kernel, launch: Launch) -> bool {
             continue;
         }
         changed |= moves(kernel, &written, (body, Some(forall)), (branch, region, reduce));
+    }
+    changed
+}
+
+/// Moves reductions of which there are too few to fill the machine in front of the branches in which they stand; whether there
+/// were any.
+pub fn few_out(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+    let Some(forall) = only_forall(kernel, launch) else { return false };
+    let body = kernel.insts[forall].regions[0];
+    let written = written_buffers(kernel, kernel.launches[launch].body);
+    let mut changed = false;
+    for (branch, region, reduce) in in_branches(kernel, body) {
+        if fills(kernel, launch, forall, reduce, target) == Some(false) {
+            changed |= moves(kernel, &written, (body, Some(forall)), (branch, region, reduce));
+        }
     }
     changed
 }

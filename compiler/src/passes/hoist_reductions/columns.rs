@@ -18,12 +18,12 @@
 
 use super::need::Need;
 use super::nest::is_loop;
-use crate::analysis::{Affine, written_buffers};
+use crate::analysis::{Affine, Answer, ask, written_buffers};
 use crate::data::Scalar;
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
-use crate::passes::fill::{columns_fill, rows_fill};
+use crate::passes::fill::{columns_fill, few_alike, rows_fill};
 use crate::passes::pass::TargetFacts;
 
 /// The first reduction of a launch that gets a launch of its own, and the loop in which it stands.
@@ -42,15 +42,15 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     let parents = kernel.parents_in(root);
     let need = Need::of(kernel, &parents, body, reduce, &written)?;
     let bools = kernel.insts[reduce].results.iter().any(|value| kernel.value_type(*value) == Scalar::Bool);
-    let alone = need.insts.iter().filter(|inst| is_loop(kernel, **inst)).count() == 1;
-    if bools || !alone || need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
+    if bools || !need.is_alone(kernel) || need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
         return None;
     }
     (fills(kernel, launch, forall, reduce, target) == Some(false)).then_some((forall, need))
 }
 
 /// Whether there are so many iterations of a loop that one in it needs no other parallelism, or the inner one is so short that nothing
-/// else pays; `None` where what it reads lies neither along the iterations nor along its own indices.
+/// else pays; `None` where what it reads lies neither along the iterations nor along its own indices, nor is the same for all
+/// iterations.
 pub fn fills(
     kernel: &mut Kernel,
     launch: Launch,
@@ -63,13 +63,17 @@ pub fn fills(
     let several = is_reduce && kernel.loop_bounds(inner).len() > 1;
     let are_columns = match lies {
         // Factors of a product lie both ways.
-        Lies { across: true, along: true } if is_reduce => several,
+        Lies { across: true, along: true, .. } if is_reduce => several,
         Lies { across, .. } => across || several,
     };
-    if !are_columns && (!lies.along || is_reduce && lies.across) {
+    let are_alike = is_reduce && !several && lies.are_alike();
+    if !are_columns && !are_alike && (!lies.along || is_reduce && lies.across) {
         return None;
     }
     let (extent, iterations) = (kernel.symbolic_iterations(inner)?, kernel.symbolic_iterations(forall)?);
+    if are_alike {
+        return Some(ask(kernel, launch, &few_alike(&iterations, &extent, target)) != Answer::Yes);
+    }
     Some(match are_columns {
         true => columns_fill(kernel, launch, &iterations, &extent, target),
         false => rows_fill(kernel, launch, &iterations, &extent, target),
@@ -78,12 +82,12 @@ pub fn fills(
 
 /// Whether a loop walks along rows of the loop around it.
 pub fn walks_rows(kernel: &Kernel, forall: Inst, inner: Inst) -> bool {
-    matches!(lies(kernel, forall, inner), Lies { across: false, along: true })
+    matches!(lies(kernel, forall, inner), Lies { across: false, along: true, .. })
 }
 
 /// Whether some of what a loop accesses lies along its own indices, and some along those of the loop around it.
 pub fn turns(kernel: &Kernel, forall: Inst, inner: Inst) -> bool {
-    matches!(lies(kernel, forall, inner), Lies { across: true, along: true })
+    matches!(lies(kernel, forall, inner), Lies { across: true, along: true, .. })
 }
 
 /// How memory lies that a loop accesses.
@@ -92,6 +96,15 @@ struct Lies {
     across: bool,
     /// Along its own indices, in rows of the loop around it.
     along: bool,
+    /// Some moves with its own indices, and is the same for all iterations around it.
+    shared: bool,
+}
+
+impl Lies {
+    /// Whether all iterations around read the same elements.
+    fn are_alike(&self) -> bool {
+        self.shared && !self.across && !self.along
+    }
 }
 
 fn lies(kernel: &Kernel, forall: Inst, inner: Inst) -> Lies {
@@ -101,7 +114,7 @@ fn lies(kernel: &Kernel, forall: Inst, inner: Inst) -> Lies {
     let region = kernel.insts[inner].regions[0];
     let own = &kernel.blocks[region].params;
     let mut affine = Affine::new(kernel);
-    let (mut across, mut along) = (false, false);
+    let (mut across, mut along, mut shared) = (false, false, false);
     kernel.walk(region, &mut |_, inst| {
         let data = &kernel.insts[inst];
         let Payload::Access { buffer, .. } = data.payload else { return };
@@ -119,6 +132,7 @@ fn lies(kernel: &Kernel, forall: Inst, inner: Inst) -> Lies {
         };
         along |= moves(own, last) && (0..=last).any(|at| moves(around, at));
         across |= moves(around, last) && (0..last).any(|at| moves(own, at));
+        shared |= (0..=last).any(|at| moves(own, at)) && !(0..=last).any(|at| moves(around, at));
     });
-    Lies { across, along }
+    Lies { across, along, shared }
 }

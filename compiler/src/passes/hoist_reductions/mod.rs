@@ -119,6 +119,7 @@ impl Pass for HoistReductions {
 fn of_launch(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let mut changed = checks::split(kernel, launch);
     changed |= branches::whole_out(kernel, launch);
+    changed |= branches::few_out(kernel, launch, target);
     // What is the same for all elements of an array hides the product that fills it.
     while let Some(found) = find(kernel, launch, |way| way == Way::Before) {
         before(kernel, &found);

@@ -1,5 +1,6 @@
 //! What a reduction in a loop is made of.
 
+use super::nest::is_loop;
 use crate::analysis::{bounds_of_index, is_always_inside};
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
@@ -47,7 +48,7 @@ impl Need {
                 let data = &kernel.insts[inst];
                 wanted.extend(data.arguments.iter().copied());
                 movable &= can_move(kernel, inst, written);
-                need.inside &= !data.opcode.is_load() || is_inside(kernel, parents, inst);
+                need.inside &= !data.opcode.is_load() || is_inside(kernel, parents, body, inst);
             };
             look(*inst);
             let regions = data.regions.iter();
@@ -101,6 +102,11 @@ impl Need {
         Need { insts, ..self.clone() }
     }
 
+    /// Whether nothing else that goes is a loop: in a launch of its own the reduction is alone then.
+    pub fn is_alone(&self, kernel: &Kernel) -> bool {
+        self.insts.iter().filter(|inst| is_loop(kernel, **inst)).count() == 1
+    }
+
     /// Whether the reduction may run where the axes that it leaves have no iterations at all: it would not have run.
     pub fn is_safe(&self, kernel: &Kernel, forall: Inst) -> bool {
         let bounds = kernel.loop_bounds(forall);
@@ -141,9 +147,13 @@ fn can_move(kernel: &Kernel, inst: Inst, written: &EntitySet<Buffer>) -> bool {
     }
 }
 
-/// Whether a load is of an element that is there whatever the indices of the loops around it are.
-fn is_inside(kernel: &Kernel, parents: &Parents, load: Inst) -> bool {
-    let bounds = |subscript: Value| bounds_of_index(kernel, bounds(kernel, parents, subscript)?);
+/// Whether a load in a loop's body is of an element that is there whatever the indices of the loops around it are.
+fn is_inside(kernel: &Kernel, parents: &Parents, body: Block, load: Inst) -> bool {
+    let bounds = |subscript: Value| {
+        let bounds = bounds(kernel, parents, subscript)
+            .or_else(|| bounds_of_first(kernel, parents, body, load, subscript))?;
+        bounds_of_index(kernel, bounds)
+    };
     is_always_inside(kernel, load, &bounds, &[])
 }
 
@@ -152,6 +162,27 @@ fn bounds(kernel: &Kernel, parents: &Parents, value: Value) -> Option<(Value, Va
     let Definition::Param(block, at) = kernel.values[value].definition else { return None };
     let owner = parents.owner_of[block].expand()?;
     kernel.loop_bounds(owner).get(usize::from(at)).copied()
+}
+
+/// The bounds of a loop in the body, around a load, of whose first index a value is: the loop has that one where the load is
+/// done.
+fn bounds_of_first(
+    kernel: &Kernel,
+    parents: &Parents,
+    body: Block,
+    load: Inst,
+    value: Value,
+) -> Option<(Value, Value)> {
+    let mut block = parents.block_of[load].expand()?;
+    while block != body {
+        let owner = parents.owner_of[block].expand()?;
+        let is_first = |(low, _): &(Value, Value)| *low == value;
+        if let Some(bounds) = kernel.loop_bounds(owner).into_iter().find(is_first) {
+            return Some(bounds);
+        }
+        block = parents.block_of[owner].expand()?;
+    }
+    None
 }
 
 /// Whether a fact says that an extent is at least 1.

@@ -45,7 +45,9 @@ pub fn find(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Need)> {
         let one = all.iter().find(|one| one.reduce == reduce)?;
         let parents = kernel.parents_in(root);
         let need = Need::of(kernel, &parents, body, reduce, &written)?;
-        if need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
+        // With another loop it would find itself in the same place there.
+        let fits = need.is_alone(kernel) && need.values_outside_are_pure(kernel, forall);
+        if need.axes.contains(&false) || !fits {
             return None;
         }
         let conditions = worth(kernel, forall, one)?;

@@ -92,6 +92,9 @@ pub fn may_be_done(kernel: &Kernel, inst: Inst, around: &[Index], written: &Enti
     match data.opcode {
         Opcode::Load => is_inside(kernel, inst, around, written),
         Opcode::Yield => true,
+        Opcode::If => data.regions.iter().all(|region| {
+            kernel.blocks[*region].insts.iter().all(|inst| may_be_done(kernel, *inst, around, written))
+        }),
         opcode => opcode.info().effect == Effect::Pure && data.regions.is_empty(),
     }
 }

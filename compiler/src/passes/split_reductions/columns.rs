@@ -10,8 +10,9 @@ use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{self, BinaryOp, Expr};
 use crate::passes::fill::{
-    FEW_PIECES, MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, few_pieces_fill, least_long,
+    FEW_PIECES, MIN_ALIKE, MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, few_alike, few_pieces_fill, least_long,
 };
+use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{is_rematerializable, reads_what_was_written};
 use crate::passes::special::{Special, specialize};
@@ -23,10 +24,6 @@ const MOST_PIECES: u32 = 64;
 const BLOCK: i64 = 256;
 /// Rows that are so few that [`pieces`] of each do not fill the machine.
 const FEW_ROWS: i64 = 9;
-/// Steps from which on a reduction is cut whose elements all iterations read alike, from caches.
-const MIN_ALIKE: i64 = 512;
-/// So many iterations a step and multiprocessor leave it idle, where they read alike.
-const FULL_ALIKE: i64 = 4;
 /// Sectors of a request of 32 neighbours of 8 bytes, where those of another way are one.
 const CONTIGUOUS: u64 = 8;
 
@@ -71,12 +68,8 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let params = kernel.blocks[body].params.clone();
-    let reduces: Vec<Inst> = kernel.blocks[body]
-        .insts
-        .iter()
-        .copied()
-        .filter(|inst| !kernel.insts[*inst].regions.is_empty())
-        .collect();
+    let is_loop = |inst: &Inst| kernel.insts[*inst].opcode.is_loop() || holds_loops(kernel, *inst);
+    let reduces: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_loop).collect();
     let [reduce] = reduces.as_slice() else { return false };
     if kernel.insts[*reduce].opcode != Opcode::Reduce || reads_what_was_written(kernel, body, *reduce) {
         return false;
@@ -131,13 +124,11 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let mut conditions = Conditions::new();
     if !wanted {
         // What is asked anyway first: the length of rows, the number of columns.
-        let (first, second) = if rows { (long.clone(), few) } else { (few, long.clone()) };
-        conditions = conditions.prefers(first).prefers(second);
-        if !rows && !reads_all {
-            let times = |count: &Expr, factor| Expr::binary(BinaryOp::Mul, count.clone(), Expr::Int(factor));
-            let (steps, iterations) = (times(&length, multiprocessors), times(&columns, FULL_ALIKE));
-            conditions = conditions.prefers(Expr::binary(BinaryOp::GreaterEqual, steps, iterations));
-        }
+        conditions = match (rows, reads_all) {
+            (true, _) => conditions.prefers(long.clone()).prefers(few),
+            (false, true) => conditions.prefers(few).prefers(long.clone()),
+            (false, false) => few_alike(&columns, &length, target),
+        };
     }
     // A long reduction that is not cut has enough outer iterations to fill the machine.
     // Of several axes tiles would share it (`stage`): those that it leaves read it each.
