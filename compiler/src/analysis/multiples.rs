@@ -1,6 +1,7 @@
 //! Which powers of two divide a value: what alignment is proved by.
 
 use super::known::{Known, MOST, power_of_two};
+use super::polynomial::{Atom, Polynomial};
 use super::products::{Factors, Products, factors};
 use crate::ir::FoundOwners;
 use crate::ir::entities::{Launch, Value};
@@ -50,6 +51,23 @@ impl Multiples {
     /// A power of two that divides the i64 value, whatever the input; at least 1.
     pub fn of(&mut self, kernel: &Kernel, value: Value) -> u64 {
         self.within(kernel, value, 48)
+    }
+
+    /// A power of two that divides a sum of products of values.
+    pub fn of_form(&mut self, kernel: &Kernel, form: &Polynomial) -> u64 {
+        let mut all = MOST;
+        for (monomial, factor) in form.terms() {
+            let mut product = power_of_two(factor.unsigned_abs());
+            for atom in monomial.atoms() {
+                let divisor = match atom {
+                    Atom::Value(value) => self.of(kernel, *value),
+                    Atom::Symbol(symbol) => self.known.divisor(symbol.index(), &self.supposed),
+                };
+                product = product.saturating_mul(divisor).min(MOST);
+            }
+            all = all.min(product);
+        }
+        all
     }
 
     /// A power of two that divides a host expression.

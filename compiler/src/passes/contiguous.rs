@@ -1,6 +1,6 @@
 //! Which accesses of a loop's body walk along its last axis without gaps, so that a vector can bring neighbours.
 
-use crate::analysis::{Affine, MemoryAccess, Multiples, SECTOR_BYTES, Stride, accesses};
+use crate::analysis::{Affine, MemoryAccess, Multiples, Polynomial, SECTOR_BYTES, Stride, accesses};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
@@ -18,6 +18,16 @@ pub struct Contiguous {
     pub combines: bool,
     /// Whether some of them have no vector: pixels of three bytes.
     pub is_odd: bool,
+    /// Where loads stand, but for a literal along the last axis: those of a window all in one row.
+    pub rows: Vec<Row>,
+}
+
+/// An array and a leaf, and subscripts, of the last of which without its literal.
+#[derive(PartialEq)]
+pub struct Row {
+    buffer: Buffer,
+    leaf: u32,
+    subscripts: Vec<Polynomial>,
 }
 
 /// One access that walks along the last axis without gaps; or the first of several that do so together, as `x[2 * j]` and
@@ -27,6 +37,8 @@ pub struct Walk {
     /// Bytes an iteration.
     pub step: u64,
     pub loads: bool,
+    /// The row in which a load stands.
+    pub row: Option<usize>,
 }
 
 /// How the accesses of a body walk along its last axis.
@@ -36,6 +48,7 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
     let (mut combines, mut is_odd) = (false, false);
     let mut dense: Vec<(Buffer, u64)> = Vec::new();
     let mut strided: Vec<(Buffer, u64)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     let all = accesses(kernel, body);
     for access in &all {
         let data = &kernel.buffers[access.buffer];
@@ -55,14 +68,72 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
         combines |= memory && whole && atomic;
         if memory && whole && !atomic {
             match step {
-                1 | 2 | 4 | 8 | 16 => found.push(Walk { inst: access.inst, step, loads: !access.writes }),
+                1 | 2 | 4 | 8 | 16 => {
+                    let row = if access.writes { None } else { Row::of(kernel, &mut affine, access) };
+                    let row = row.map(|row| {
+                        rows.iter().position(|known| *known == row).unwrap_or_else(|| {
+                            rows.push(row);
+                            rows.len() - 1
+                        })
+                    });
+                    found.push(Walk { inst: access.inst, step, loads: !access.writes, row });
+                }
                 _ => is_odd = true,
             }
         }
     }
     // What the first of a dense group leaves out is brought with it.
     let spread = strided.into_iter().filter(|access| !dense.contains(access)).count();
-    Contiguous { found, spread, combines, is_odd }
+    Contiguous { found, spread, combines, is_odd, rows }
+}
+
+impl Row {
+    fn of(kernel: &Kernel, affine: &mut Affine<'_>, access: &MemoryAccess) -> Option<Self> {
+        let arguments = kernel.subscripts(&kernel.insts[access.inst]);
+        let mut subscripts: Vec<Polynomial> =
+            arguments.iter().map(|value| (*affine.form(*value)).clone()).collect();
+        let last = subscripts.pop()?;
+        subscripts.push(last.split_constant().0);
+        Some(Self { buffer: access.buffer, leaf: access.leaf, subscripts })
+    }
+
+    /// Whether what lies at multiples of a vector from its beginning does so in memory, where the last index is one of the vector.
+    fn is_aligned(&self, kernel: &Kernel, multiples: &mut Multiples, vector: u64) -> bool {
+        let mut stride = 1u64;
+        let extents = kernel.buffers[self.buffer].extents.iter();
+        extents.zip(&self.subscripts).rev().all(|(extent, subscript)| {
+            let fits = multiples.of_form(kernel, subscript).saturating_mul(stride) >= vector;
+            stride = stride.saturating_mul(multiples.of_expression(extent));
+            fits
+        })
+    }
+}
+
+/// How many of the accesses a vector brings, alone or with others: those at a multiple of its size, and those of a window, of at least
+/// as many elements as a vector has. Neighbours read the same vectors of it.
+pub fn count_aligned(
+    kernel: &Kernel,
+    multiples: &mut Multiples,
+    (found, rows): (&[Walk], &[Row]),
+    vector: u64,
+) -> usize {
+    let mut are_windows = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        let elements = found.iter().filter(|access| access.row == Some(at)).count() as u64;
+        let width = found.iter().find(|access| access.row == Some(at)).map_or(0, |access| access.step);
+        let is_plain = kernel.buffers[row.buffer].element.size == width;
+        are_windows.push(is_plain && elements >= vector && row.is_aligned(kernel, multiples, vector));
+    }
+    let is_brought = |access: &&Walk| {
+        access.row.is_some_and(|row| are_windows[row]) || is_aligned(kernel, multiples, access, vector)
+    };
+    found.iter().filter(is_brought).count()
+}
+
+/// Whether one row has as many loads as a vector has elements.
+pub fn has_windows(found: &[Walk], vector: u64) -> bool {
+    let of_row = |row: usize| found.iter().filter(|access| access.row == Some(row)).count() as u64;
+    found.iter().any(|access| access.row.is_some_and(|row| of_row(row) >= vector))
 }
 
 /// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next

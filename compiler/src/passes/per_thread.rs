@@ -21,7 +21,7 @@
 //! schedule says `per_thread` of the last axis, the body may have loops, and the extent may be small; `vectorize` says
 //! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
 
-use super::contiguous::{Contiguous, VECTOR_BYTES, Walk, contiguous, is_aligned};
+use super::contiguous::{Contiguous, VECTOR_BYTES, Walk, contiguous, count_aligned, has_windows};
 use super::distinct::distinct;
 use super::map::{copies_fit, share_threads};
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
@@ -82,6 +82,14 @@ struct Plan {
     /// What must hold for the vector to be aligned: of several the first one that does, with most accesses aligned. Nothing must
     /// where there are none.
     conditions: Vec<Expr>,
+    /// Of loads of windows, which vectors bring together, the serial iterations where the vector is not aligned.
+    of_scalars: Option<u64>,
+}
+
+impl Plan {
+    fn new(vector: u64, serial: u64) -> Self {
+        Self { vector, serial, conditions: Vec::new(), of_scalars: None }
+    }
 }
 
 /// What the schedule says of the last axis.
@@ -109,7 +117,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let plain = is_plain(kernel, forall);
     if !plain && said.count.is_none() && said.vector.is_none() {
         let shared = share_threads(kernel, launch, forall, target);
-        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, conditions: Vec::new() }, false);
+        record(kernel, launch, &name, &Plan::new(1, 1), false);
         return shared;
     }
     let planned = if plain { plan(kernel, launch, forall, said, MOST_NEIGHBOURS) } else { None };
@@ -125,7 +133,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         // Nothing that would gain by it: only what the schedule says.
         let count = said.count?;
         let vector = said.vector.unwrap_or(1).min(count);
-        (count > 1).then_some(Plan { vector, serial: count / vector, conditions: Vec::new() })
+        (count > 1).then_some(Plan::new(vector, count / vector))
     });
     kernel.schedule.done(|known| match known {
         Directive::PerThread { axis, .. } => *axis == name && planned.is_some() | (said.count == Some(1)),
@@ -146,7 +154,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         kernel.schedule.refuse(of_axis, &refusal);
     }
     let Some(plan) = planned else {
-        record(kernel, launch, &name, &Plan { vector: 1, serial: 1, conditions: Vec::new() }, false);
+        record(kernel, launch, &name, &Plan::new(1, 1), false);
         return is_smaller;
     };
     let own = said.count.is_some() || said.vector.is_some();
@@ -175,9 +183,11 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
                 Some(plan) if give_aligned(kernel, launch, &name, &plan, own) => {}
                 _ => {
                     // Scalars take an instruction each: enough of them are under way sooner.
-                    let elsewhere = fewer_elsewhere(kernel, forall);
-                    let serial = (plan.serial * plan.vector).min((SCALARS / elsewhere).max(1));
-                    record(kernel, launch, &name, &Plan { vector: 1, serial, conditions: Vec::new() }, own);
+                    let serial = plan.of_scalars.unwrap_or_else(|| {
+                        let elsewhere = fewer_elsewhere(kernel, forall);
+                        (plan.serial * plan.vector).min((SCALARS / elsewhere).max(1))
+                    });
+                    record(kernel, launch, &name, &Plan::new(1, serial), own);
                     give(kernel, forall, 1, serial);
                 }
             }
@@ -358,7 +368,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     }
     let body = kernel.insts[forall].regions[0];
     let param = *kernel.blocks[body].params.last()?;
-    let Contiguous { found, spread, combines, is_odd } = contiguous(kernel, body, param);
+    let Contiguous { found, spread, combines, is_odd, rows } = contiguous(kernel, body, param);
     if most < MOST_NEIGHBOURS && (is_odd || spread > 0) {
         return None;
     }
@@ -383,7 +393,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     };
     if vector == 1 {
         let serial = flight(1);
-        return (serial > 1).then_some(Plan { vector, serial, conditions: Vec::new() });
+        return (serial > 1).then_some(Plan::new(vector, serial));
     }
     // The first of a thread's neighbours lies a multiple of the vector behind the axis' beginning.
     let of_low =
@@ -394,9 +404,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
         multiples
     };
     let mut plain = multiples();
-    let aligned = |multiples: &mut Multiples| {
-        found.iter().filter(|access| is_aligned(kernel, multiples, access, vector)).count()
-    };
+    let aligned = |multiples: &mut Multiples| count_aligned(kernel, multiples, (&found, &rows), vector);
     let without = aligned(&mut plain);
     let pays =
         |aligned: usize| 2 * aligned > found.len() + spread || (spread == 0 && 2 * aligned == found.len());
@@ -425,13 +433,14 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
             conditions.reduce(|a, b| Expr::binary(BinaryOp::And, a, b))
         };
         let conditions = choices.into_iter().filter_map(all_hold).collect();
-        return Some(Plan { vector, serial: flight(vector), conditions });
+        let of_scalars = has_windows(&found, vector).then(|| flight(1).max(2));
+        return Some(Plan { conditions, of_scalars, ..Plan::new(vector, flight(vector)) });
     }
     if 2 * without >= found.len() {
-        return Some(Plan { vector, serial: flight(vector), conditions: Vec::new() });
+        return Some(Plan::new(vector, flight(vector)));
     }
     let serial = said.count.unwrap_or_else(|| flight(1).max(2));
-    Some(Plan { vector: 1, serial, conditions: Vec::new() })
+    Some(Plan::new(1, serial))
 }
 
 /// The extents of inner axes of the accessed buffers that are no literals, in the order of their symbols.

@@ -36,6 +36,7 @@ use super::scan::Scan;
 use super::sink_loads::SinkLoads;
 use super::soa::Soa;
 use super::speculate::Speculate;
+use super::split_boundary::SplitBoundary;
 use super::split_reductions::SplitReductions;
 use super::split_residues::SplitResidues;
 use super::stage::Stage;
@@ -135,6 +136,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // Before `simplify`, which folds what the literals of these two leave.
         (Arc::new(Peel), false),
         (Arc::new(Guards), false),
+        // After `guards`, which leaves out what conditions around imply.
+        (Arc::new(SplitBoundary), false),
         (Arc::new(Simplify), false),
         (Arc::new(Scalarize), false),
         // Before `licm`, which takes out the sums that it makes invariant, and `cse`, which finds the others equal.

@@ -254,16 +254,15 @@ fn scalar_access(
     Some(Candidate { at, inst, place, offset })
 }
 
-/// `index + constant`, where the value is such a sum.
+/// `index + constant`, where the value is such a sum, or a difference.
 fn split_sum(kernel: &Kernel, value: Value) -> Option<(Value, i64)> {
     let data = kernel.definition_data(value)?;
-    if data.opcode != Opcode::Add {
-        return None;
-    }
     let int = |value: Value| kernel.int_of(value).and_then(|int| i64::try_from(int).ok());
-    match (int(data.arguments[0]), int(data.arguments[1])) {
-        (_, Some(right)) => Some((data.arguments[0], right)),
-        (Some(left), _) => Some((data.arguments[1], left)),
+    match (data.opcode, &data.arguments[..]) {
+        (Opcode::Add, [index, constant] | [constant, index]) if int(*constant).is_some() => {
+            Some((*index, int(*constant)?))
+        }
+        (Opcode::Sub, [index, constant]) => Some((*index, int(*constant)?.checked_neg()?)),
         _ => None,
     }
 }

@@ -1,0 +1,332 @@
+//! `split_boundary`: a thread whose windows lie inside of their arrays runs without what guards them.
+//!
+//! ```text
+//! v5: bool = ge v4, v0             (v4 is v3 - 31)           v20: bool = ge v3, 31
+//! v7 = if v5 { load buf0[v4] } else { 0.0 }                  v21 = if v20 { load buf0[v4]; load buf0[v8]; …; yield v22 }
+//! v9: bool = ge v8, v0             (v8 is v3 - 30)     →     else { the same as it was; yield v23 }
+//! v10 = if v9 { load buf0[v8] } else { 0.0 }
+//! …; store buf1[v3], v11                                     store buf1[v3], v21
+//! ```
+//!
+//! Guards (`x[i - k] else 0.0`) and clamps (`x[clamp(i - k, 0, n - 1)]`) hold everywhere but at the edges. A thread tests once what
+//! all of them ask; the code inside has loads alone, which are merged then (`cse`, `vectorize`). Halide partitions loops like this;
+//! of loops that stay `peel` does the same.
+//!
+//! # Preconditions
+//!
+//! Straight code with at least [`LEAST`] loads under guards, or subscripts under clamps, that are computed of few index values. What
+//! is compared are i64 sums known to be small (`analysis/difference.rs`), made of what is computed in front of the first of them.
+//! The branches that the guards make have no effects, and threads do not meet in what is copied, since they need not agree.
+//!
+//! # Limits
+//!
+//! Not in the second branch of an `if`, where the few threads are that have no whole vector.
+
+use super::pass::{Changed, Pass, PassContext};
+use crate::analysis::{Affine, Atom, Polynomial, Ranges, conjuncts, difference};
+use crate::ir::clone::{ValueMap, mapped};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{Kernel, Phase, Phases};
+use crate::ir::op::{Constant, Effect, Opcode};
+use crate::mutants::mutant;
+use cranelift_entity::EntitySet;
+use rustc_hash::FxHashMap;
+
+/// The pass.
+pub struct SplitBoundary;
+
+/// Guards and clamps of a block that are worth a second copy.
+const LEAST: usize = 8;
+/// Tests of a thread, at most.
+const MOST_TESTS: usize = 8;
+/// Instructions that are copied, at most.
+const MOST_INSTS: usize = 4096;
+
+impl Pass for SplitBoundary {
+    fn name(&self) -> &str {
+        "split_boundary"
+    }
+
+    fn reason(&self) -> &str {
+        "runs straight code without its guards and clamps where all of them hold"
+    }
+
+    fn needs(&self) -> Phases {
+        Phases::of(&[Phase::Staged])
+    }
+
+    fn runs_after(&self) -> &[&str] {
+        &["threads"]
+    }
+
+    fn by_launch(&self) -> bool {
+        true
+    }
+
+    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            while let Some(found) = find(kernel, launch) {
+                found.split(kernel);
+                changed = true;
+            }
+        }
+        changed.into()
+    }
+}
+
+/// What is known where all tests hold.
+#[derive(Clone, Copy)]
+enum Known {
+    /// A comparison holds.
+    Holds(Inst),
+    /// A minimum or maximum is this operand.
+    Is(Inst, Value),
+}
+
+/// Code of a block that is copied.
+struct Found {
+    block: Block,
+    /// The position of the first instruction that is copied; the last one of the block is not.
+    at: usize,
+    /// What is not below 0 where all of the guards hold.
+    tests: Vec<Polynomial>,
+    known: Vec<Known>,
+}
+
+/// The first block of a launch, from the outside in, that is split.
+fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
+    let mut finder = Finder { kernel, affine: Affine::new(kernel), ranges: Ranges::in_launch(kernel, launch) };
+    finder.block(kernel.launches[launch].body)
+}
+
+struct Finder<'k> {
+    kernel: &'k Kernel,
+    affine: Affine<'k>,
+    ranges: Ranges,
+}
+
+impl Finder<'_> {
+    fn block(&mut self, block: Block) -> Option<Found> {
+        let kernel = self.kernel;
+        if let Some(found) = self.found(block) {
+            return Some(found);
+        }
+        kernel.blocks[block].insts.iter().find_map(|inst| {
+            let data = &kernel.insts[*inst];
+            let regions = if data.opcode == Opcode::If { &data.regions[..1] } else { &data.regions[..] };
+            regions.iter().find_map(|region| self.block(*region))
+        })
+    }
+
+    fn found(&mut self, block: Block) -> Option<Found> {
+        let kernel = self.kernel;
+        let insts = &kernel.blocks[block].insts;
+        let place: FxHashMap<Inst, usize> = insts.iter().enumerate().map(|(at, inst)| (*inst, at)).collect();
+        let mut operand: FxHashMap<Value, Value> = FxHashMap::default();
+        let mut asked: Vec<(Known, Polynomial)> = Vec::new();
+        for inst in insts {
+            let data = &kernel.insts[*inst];
+            match data.opcode {
+                Opcode::If if guards_loads(kernel, *inst) => {
+                    for part in conjuncts(kernel, data.arguments[0]) {
+                        let comparison = kernel.defining_inst(part).filter(|inst| place.contains_key(inst));
+                        asked.extend(comparison.and_then(|comparison| {
+                            Some((Known::Holds(comparison), self.left_of(comparison, &operand)?))
+                        }));
+                    }
+                }
+                Opcode::Min | Opcode::Max => {
+                    if let Some((of, left)) = self.clamped(*inst, &operand) {
+                        operand.insert(data.results[0], of);
+                        asked.push((Known::Is(*inst, of), left));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if asked.len() < LEAST {
+            return None;
+        }
+        let at = asked.iter().filter_map(|(known, _)| place.get(&known.inst())).min().copied()?;
+        let before: EntitySet<Value> = {
+            let mut before = EntitySet::new();
+            before.extend(insts[..at].iter().flat_map(|inst| kernel.insts[*inst].results.iter().copied()));
+            before
+        };
+        let is_there = |atom: Atom| match atom {
+            Atom::Symbol(_) => true,
+            Atom::Value(value) => {
+                let inside = kernel.defining_inst(value).is_some_and(|inst| place.contains_key(&inst));
+                before.contains(value) || !inside
+            }
+        };
+        asked.retain(|(_, left)| left.atoms().into_iter().all(is_there));
+        let tests = least_of(&asked);
+        let (copied, _) = insts.split_at(insts.len() - 1);
+        let fits = tests.len() <= MOST_TESTS && may_be_copied(kernel, &copied[at..]);
+        (asked.len() >= LEAST && fits).then(|| Found {
+            block,
+            at,
+            tests,
+            known: asked.into_iter().map(|(known, _)| known).collect(),
+        })
+    }
+
+    /// What is not below 0 where a comparison holds.
+    fn left_of(&mut self, comparison: Inst, operand: &FxHashMap<Value, Value>) -> Option<Polynomial> {
+        let data = &self.kernel.insts[comparison];
+        let (small, large) = match data.opcode {
+            Opcode::Lt | Opcode::Le => (data.arguments[0], data.arguments[1]),
+            Opcode::Gt | Opcode::Ge => (data.arguments[1], data.arguments[0]),
+            _ => return None,
+        };
+        let is_strict = matches!(data.opcode, Opcode::Lt | Opcode::Gt);
+        let left = self.difference(small, large, operand)?;
+        left.add_constant(if is_strict { mutant!("split_boundary: an index may be the extent", -1, 0) } else { 0 })
+    }
+
+    /// The operand of a minimum or maximum that is no size, and what is not below 0 where it is the result.
+    fn clamped(&mut self, inst: Inst, operand: &FxHashMap<Value, Value>) -> Option<(Value, Polynomial)> {
+        let data = &self.kernel.insts[inst];
+        let [left, right] = data.arguments[..] else { return None };
+        let mut is_size = |value: Value| {
+            self.affine.form(value).atoms().into_iter().all(|atom| matches!(atom, Atom::Symbol(_)))
+        };
+        let (of, bound) = match (is_size(left), is_size(right)) {
+            (false, true) => (left, right),
+            (true, false) => (right, left),
+            _ => return None,
+        };
+        let of_operand = operand.get(&of).copied().unwrap_or(of);
+        let left = match data.opcode {
+            Opcode::Min => self.difference(of_operand, bound, operand)?,
+            _ => self.difference(bound, of_operand, operand)?,
+        };
+        Some((of_operand, left))
+    }
+
+    fn difference(
+        &mut self,
+        small: Value,
+        large: Value,
+        operand: &FxHashMap<Value, Value>,
+    ) -> Option<Polynomial> {
+        let [small, large] = [small, large].map(|value| operand.get(&value).copied().unwrap_or(value));
+        difference(self.kernel, &mut self.affine, &mut self.ranges, small, large)
+    }
+}
+
+impl Known {
+    fn inst(self) -> Inst {
+        match self {
+            Known::Holds(inst) | Known::Is(inst, _) => inst,
+        }
+    }
+}
+
+/// Of what is asked the least for each sum of values: the others are more by a constant.
+fn least_of(asked: &[(Known, Polynomial)]) -> Vec<Polynomial> {
+    let mut least: Vec<Polynomial> = Vec::new();
+    for (_, left) in asked {
+        let known = least.iter_mut().find_map(|known| Some((left.constant_left(known)?, known)));
+        match known {
+            Some((more, known)) => {
+                if mutant!("split_boundary: one guard stands for all", more < 0, false) {
+                    *known = left.clone();
+                }
+            }
+            None => least.push(left.clone()),
+        }
+    }
+    least
+}
+
+/// Whether a branch has no effects, and loads in the first of its sides.
+fn guards_loads(kernel: &Kernel, inst: Inst) -> bool {
+    let (mut loads, mut is_pure) = (false, true);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| match kernel.insts[inst].opcode.info().effect {
+            Effect::Read => loads = true,
+            Effect::Pure | Effect::Regions | Effect::Terminator => {}
+            _ => is_pure = false,
+        });
+    }
+    loads && is_pure
+}
+
+/// Whether instructions are few enough, and threads do not meet in them.
+fn may_be_copied(kernel: &Kernel, insts: &[Inst]) -> bool {
+    let (mut count, mut are_apart) = (0, true);
+    let mut look = |inst: Inst| {
+        count += 1;
+        are_apart &= kernel.insts[inst].opcode.info().effect != Effect::Collective;
+    };
+    for inst in insts {
+        look(*inst);
+        for region in &kernel.insts[*inst].regions {
+            kernel.walk(*region, &mut |_, inst| look(inst));
+        }
+    }
+    are_apart && count <= MOST_INSTS
+}
+
+impl Found {
+    /// Copies the code, and lets a thread choose.
+    fn split(self, kernel: &mut Kernel) {
+        let mut moved = kernel.blocks[self.block].insts.split_off(self.at);
+        let Some(end) = moved.pop() else { return };
+        let made: EntitySet<Value> = {
+            let mut made = EntitySet::new();
+            made.extend(moved.iter().flat_map(|inst| kernel.insts[*inst].results.iter().copied()));
+            made
+        };
+        let mut left: Vec<Value> = kernel.insts[end].arguments.to_vec();
+        left.retain(|value| made.contains(*value));
+        left.sort();
+        left.dedup();
+        let span = moved.first().map_or(kernel.insts[end].span, |inst| kernel.insts[*inst].span);
+        let mut emit = Emit::new(kernel, self.block, span);
+        let zero = emit.int(0);
+        let holds = self.tests.iter().filter_map(|test| {
+            let value = crate::passes::insert::emitted(&mut emit, test)?;
+            Some(emit.binary(Opcode::Ge, value, zero))
+        });
+        let holds: Vec<Value> = holds.collect();
+        let Some(all) = holds.into_iter().reduce(|all, holds| emit.binary(Opcode::And, all, holds)) else {
+            kernel.blocks[self.block].insts.extend(moved.into_iter().chain([end]));
+            return;
+        };
+        let without = |emit: &mut Emit<'_>| {
+            let mut map = ValueMap::default();
+            for inst in &moved {
+                emit.kernel.clone_inst(*inst, emit.block, &mut map);
+            }
+            for known in &self.known {
+                let result = emit.kernel.insts[known.inst()].results[0];
+                let Some(copy) = emit.kernel.defining_inst(mapped(&map, result)) else { continue };
+                match known {
+                    Known::Holds(_) => emit.kernel.rewrite_to_constant(copy, Constant::Bool(true)),
+                    Known::Is(_, operand) => {
+                        let value = mapped(&map, *operand);
+                        let data = emit.kernel.insts[copy].clone();
+                        emit.kernel.rewrite_inst(copy, data.opcode, data.payload, &[value, value]);
+                    }
+                }
+            }
+            left.iter().map(|value| mapped(&map, *value)).collect()
+        };
+        let with = |emit: &mut Emit<'_>| {
+            emit.kernel.blocks[emit.block].insts.extend(moved.iter().copied());
+            left.clone()
+        };
+        let chosen = emit.if_else(all, without, with);
+        for argument in &mut kernel.insts[end].arguments {
+            if let Some(at) = left.iter().position(|value| value == argument) {
+                *argument = chosen[at];
+            }
+        }
+        kernel.blocks[self.block].insts.push(end);
+    }
+}
