@@ -199,7 +199,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "unroll_short",
         ],
     ),
-    ("lowering", &["lower_tiles", "narrow", "normals", "peel", "threads", "unroll"]),
+    ("lowering", &["lower_tiles", "narrow", "normals", "peel", "split_boundary", "threads", "unroll"]),
     (
         "scalar",
         &["cse", "dce", "fuse_multiply_add", "guards", "licm", "scalarize", "strength_reduce", "vectorize"],

@@ -37,8 +37,8 @@ pub struct Walk {
     /// Bytes an iteration.
     pub step: u64,
     pub loads: bool,
-    /// The row in which a load stands.
-    pub row: Option<usize>,
+    /// The row in which a load stands, and its place there.
+    pub place: Option<(usize, i64)>,
 }
 
 /// How the accesses of a body walk along its last axis.
@@ -69,14 +69,15 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
         if memory && whole && !atomic {
             match step {
                 1 | 2 | 4 | 8 | 16 => {
-                    let row = if access.writes { None } else { Row::of(kernel, &mut affine, access) };
-                    let row = row.map(|row| {
-                        rows.iter().position(|known| *known == row).unwrap_or_else(|| {
+                    let place = if access.writes { None } else { Row::of(kernel, &mut affine, access) };
+                    let place = place.map(|(row, offset)| {
+                        let known = rows.iter().position(|known| *known == row).unwrap_or_else(|| {
                             rows.push(row);
                             rows.len() - 1
-                        })
+                        });
+                        (known, offset)
                     });
-                    found.push(Walk { inst: access.inst, step, loads: !access.writes, row });
+                    found.push(Walk { inst: access.inst, step, loads: !access.writes, place });
                 }
                 _ => is_odd = true,
             }
@@ -88,13 +89,14 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
 }
 
 impl Row {
-    fn of(kernel: &Kernel, affine: &mut Affine<'_>, access: &MemoryAccess) -> Option<Self> {
+    /// The row of an access, and the literal along its last axis.
+    fn of(kernel: &Kernel, affine: &mut Affine<'_>, access: &MemoryAccess) -> Option<(Self, i64)> {
         let arguments = kernel.subscripts(&kernel.insts[access.inst]);
         let mut subscripts: Vec<Polynomial> =
             arguments.iter().map(|value| (*affine.form(*value)).clone()).collect();
-        let last = subscripts.pop()?;
-        subscripts.push(last.split_constant().0);
-        Some(Self { buffer: access.buffer, leaf: access.leaf, subscripts })
+        let (last, offset) = subscripts.pop()?.split_constant();
+        subscripts.push(last);
+        Some((Self { buffer: access.buffer, leaf: access.leaf, subscripts }, offset))
     }
 
     /// Whether what lies at multiples of a vector from its beginning does so in memory, where the last index is one of the vector.
@@ -119,21 +121,32 @@ pub fn count_aligned(
 ) -> usize {
     let mut are_windows = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
-        let elements = found.iter().filter(|access| access.row == Some(at)).count() as u64;
-        let width = found.iter().find(|access| access.row == Some(at)).map_or(0, |access| access.step);
+        let of_row = |access: &&Walk| access.place.is_some_and(|(row, _)| row == at);
+        let width = found.iter().find(of_row).map_or(0, |access| access.step);
         let is_plain = kernel.buffers[row.buffer].element.size == width;
-        are_windows.push(is_plain && elements >= vector && row.is_aligned(kernel, multiples, vector));
+        let is_window = is_plain && elements_of(found, at) >= vector;
+        are_windows.push(is_window && row.is_aligned(kernel, multiples, vector));
     }
     let is_brought = |access: &&Walk| {
-        access.row.is_some_and(|row| are_windows[row]) || is_aligned(kernel, multiples, access, vector)
+        access.place.is_some_and(|(row, _)| are_windows[row]) || is_aligned(kernel, multiples, access, vector)
     };
     found.iter().filter(is_brought).count()
 }
 
-/// Whether one row has as many loads as a vector has elements.
+/// How many elements of a row are loaded.
+fn elements_of(found: &[Walk], row: usize) -> u64 {
+    let mut offsets: Vec<i64> = found
+        .iter()
+        .filter_map(|access| access.place.filter(|(of, _)| *of == row).map(|(_, offset)| offset))
+        .collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    offsets.len() as u64
+}
+
+/// Whether as many elements of one row are loaded as a vector has.
 pub fn has_windows(found: &[Walk], vector: u64) -> bool {
-    let of_row = |row: usize| found.iter().filter(|access| access.row == Some(row)).count() as u64;
-    found.iter().any(|access| access.row.is_some_and(|row| of_row(row) >= vector))
+    found.iter().any(|access| access.place.is_some_and(|(row, _)| elements_of(found, row) >= vector))
 }
 
 /// Whether an access of scalars, and others of the body at the next places, are all that lies between it and the next

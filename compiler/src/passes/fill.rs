@@ -21,13 +21,21 @@ const FULL_ALIKE: i64 = 4;
 /// Where a multiprocessor has no more than so many threads, each waits for memory most of the time, and shorter columns are
 /// worth a second launch (f32 on an H200: 640 × 111 in 5.9 us, whole in 68; 2752 × 6248 in 20 us, whole in 328).
 const FEWER: [(i64, i64); 4] = [(32, 64), (256, 96), (512, 192), (1024, 512)];
+/// The same of columns beside other loops of their iterations, which may hold what they read: to leave them they must be longer.
+const FEWER_BESIDE: [(i64, i64); 3] = [(32, 64), (256, 96), (1024, 512)];
 /// How many pieces of a column fill the machine where there are most columns of those that are cut.
 pub const FEW_PIECES: i64 = 8;
 
-/// Which row of [`FEWER`] so many columns have; its length where there are more.
-fn row_of(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFacts) -> usize {
-    let edges = FEWER.map(|(at_once, _)| i64::from(target.multiprocessors) * at_once);
-    bucket(kernel, launch, columns, &edges)
+/// Which row of a table so many columns have; its length where there are more.
+fn row_of(
+    kernel: &mut Kernel,
+    launch: Launch,
+    columns: &Expr,
+    table: &[(i64, i64)],
+    target: &TargetFacts,
+) -> usize {
+    let edges = table.iter().map(|(at_once, _)| i64::from(target.multiprocessors) * at_once);
+    bucket(kernel, launch, columns, &edges.collect::<Vec<_>>())
 }
 
 /// How long columns must be to be cut, of which there are so many; nobody is asked how many where none are long enough.
@@ -38,15 +46,26 @@ pub fn least_long(
     extent: &Expr,
     target: &TargetFacts,
 ) -> i64 {
-    if matches!(extent, Expr::Int(extent) if *extent < FEWER[0].1) {
+    least_of(kernel, launch, (columns, extent), &FEWER, target)
+}
+
+fn least_of(
+    kernel: &mut Kernel,
+    launch: Launch,
+    (columns, extent): (&Expr, &Expr),
+    table: &[(i64, i64)],
+    target: &TargetFacts,
+) -> i64 {
+    if matches!(extent, Expr::Int(extent) if *extent < table[0].1) {
         return MIN_LONG;
     }
-    FEWER.get(row_of(kernel, launch, columns, target)).map_or(MIN_LONG, |(_, least)| *least)
+    table.get(row_of(kernel, launch, columns, table, target)).map_or(MIN_LONG, |(_, least)| *least)
 }
 
 /// Whether there are so many columns that few pieces of each fill the machine.
 pub fn few_pieces_fill(kernel: &mut Kernel, launch: Launch, columns: &Expr, target: &TargetFacts) -> bool {
-    matches!(row_of(kernel, launch, columns, target), row if row + 2 >= FEWER.len() && row < FEWER.len())
+    let row = row_of(kernel, launch, columns, &FEWER, target);
+    (FEWER.len() - 2..FEWER.len()).contains(&row)
 }
 
 /// Whether there are so many columns that each is a thread's, or they are so short that nothing else pays.
@@ -61,7 +80,7 @@ pub fn columns_fill(
     if bucket(kernel, launch, columns, &[enough]) == 1 {
         return true;
     }
-    let least = least_long(kernel, launch, columns, extent, target);
+    let least = least_of(kernel, launch, (columns, extent), &FEWER_BESIDE, target);
     bucket(kernel, launch, extent, &[least]) == 0
 }
 
@@ -73,11 +92,8 @@ pub fn few_alike(iterations: &Expr, steps: &Expr, target: &TargetFacts) -> Condi
     let is_few =
         Expr::binary(BinaryOp::Less, iterations.clone(), Expr::Int(multiprocessors * THREADS_AT_ONCE));
     let is_long = Expr::binary(BinaryOp::GreaterEqual, steps.clone(), Expr::Int(MIN_ALIKE));
-    let leave_idle = Expr::binary(
-        BinaryOp::GreaterEqual,
-        times(steps, multiprocessors),
-        times(iterations, FULL_ALIKE),
-    );
+    let leave_idle =
+        Expr::binary(BinaryOp::GreaterEqual, times(steps, multiprocessors), times(iterations, FULL_ALIKE));
     Conditions::new().prefers(is_few).prefers(is_long).prefers(leave_idle)
 }
 

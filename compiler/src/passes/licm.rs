@@ -53,7 +53,8 @@ impl Pass for Licm {
         let (ranges, owners) = (Ranges::new(kernel), kernel.parents().owner_of);
         let depths = kernel.of_values();
         let around = Vec::new();
-        let mut mover = Mover { kernel, ranges, owners, launch: None, known: None, around, depths, changed: false };
+        let mut mover =
+            Mover { kernel, ranges, owners, launch: None, known: None, around, depths, changed: false };
         for launch in mover.kernel.launches.keys().collect::<Vec<_>>() {
             (mover.launch, mover.known) = (Some(launch), None);
             mover.block(mover.kernel.launches[launch].body, 0);

@@ -143,7 +143,8 @@ fn is_worth_straight(kernel: &Kernel, forall: Inst, inst: Inst) -> bool {
             let mut all = data.arguments.iter().map(|index| moves.of(*index).axes()).collect::<Vec<_>>();
             all.retain(|of| of.intersection(own).count() > 0);
             is_window |= all.iter().any(|of| of.without(own).count() > 0);
-            let moves_around = data.arguments.iter().any(|index| moves.of(*index).axes().without(own).count() > 0);
+            let moves_around =
+                data.arguments.iter().any(|index| moves.of(*index).axes().without(own).count() > 0);
             are_alike |= !all.is_empty() && !moves_around;
             others |= !all.is_empty() && moves_around;
         }

@@ -14,20 +14,22 @@
 //!
 //! # Preconditions
 //!
-//! Straight code with at least [`LEAST`] loads under guards, or subscripts under clamps, that are computed of few index values. What
-//! is compared are i64 sums known to be small (`analysis/difference.rs`), made of what is computed in front of the first of them.
+//! Straight code with guarded loads of at least eight elements side by side, which vectors bring then, or with 32 clamps. (Of
+//! stencils, which have three in a row, a thread at an edge would lose more.) What is compared are i64 sums known to be small
+//! (`analysis/difference.rs`) of indices, not of what is loaded, and made of what is computed in front of the first of them.
 //! The branches that the guards make have no effects, and threads do not meet in what is copied, since they need not agree.
 //!
 //! # Limits
 //!
 //! Not in the second branch of an `if`, where the few threads are that have no whole vector.
 
+use super::insert::emitted;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Atom, Polynomial, Ranges, conjuncts, difference};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Phase, Phases};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
@@ -36,8 +38,9 @@ use rustc_hash::FxHashMap;
 /// The pass.
 pub struct SplitBoundary;
 
-/// Guards and clamps of a block that are worth a second copy.
-const LEAST: usize = 8;
+/// Guarded elements side by side, and clamps, that are worth a second copy.
+const RUN: usize = 8;
+const CLAMPS: usize = 32;
 /// Tests of a thread, at most.
 const MOST_TESTS: usize = 8;
 /// Instructions that are copied, at most.
@@ -97,7 +100,8 @@ struct Found {
 
 /// The first block of a launch, from the outside in, that is split.
 fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
-    let mut finder = Finder { kernel, affine: Affine::new(kernel), ranges: Ranges::in_launch(kernel, launch) };
+    let mut finder =
+        Finder { kernel, affine: Affine::new(kernel), ranges: Ranges::in_launch(kernel, launch) };
     finder.block(kernel.launches[launch].body)
 }
 
@@ -126,10 +130,13 @@ impl Finder<'_> {
         let place: FxHashMap<Inst, usize> = insts.iter().enumerate().map(|(at, inst)| (*inst, at)).collect();
         let mut operand: FxHashMap<Value, Value> = FxHashMap::default();
         let mut asked: Vec<(Known, Polynomial)> = Vec::new();
+        let mut rows = Rows::default();
+        let mut clamps = 0;
         for inst in insts {
             let data = &kernel.insts[*inst];
             match data.opcode {
                 Opcode::If if guards_loads(kernel, *inst) => {
+                    rows.add(kernel, &mut self.affine, data.regions[0]);
                     for part in conjuncts(kernel, data.arguments[0]) {
                         let comparison = kernel.defining_inst(part).filter(|inst| place.contains_key(inst));
                         asked.extend(comparison.and_then(|comparison| {
@@ -139,6 +146,7 @@ impl Finder<'_> {
                 }
                 Opcode::Min | Opcode::Max => {
                     if let Some((of, left)) = self.clamped(*inst, &operand) {
+                        clamps += 1;
                         operand.insert(data.results[0], of);
                         asked.push((Known::Is(*inst, of), left));
                     }
@@ -146,7 +154,8 @@ impl Finder<'_> {
                 _ => {}
             }
         }
-        if asked.len() < LEAST {
+        asked.retain(|(_, left)| left.atoms().into_iter().all(|atom| self.is_of_indices(atom)));
+        if asked.is_empty() || clamps < CLAMPS && rows.longest() < RUN {
             return None;
         }
         let at = asked.iter().filter_map(|(known, _)| place.get(&known.inst())).min().copied()?;
@@ -166,12 +175,30 @@ impl Finder<'_> {
         let tests = least_of(&asked);
         let (copied, _) = insts.split_at(insts.len() - 1);
         let fits = tests.len() <= MOST_TESTS && may_be_copied(kernel, &copied[at..]);
-        (asked.len() >= LEAST && fits).then(|| Found {
+        (!asked.is_empty() && fits).then(|| Found {
             block,
             at,
             tests,
             known: asked.into_iter().map(|(known, _)| known).collect(),
         })
+    }
+
+    /// Whether nothing is loaded for a value: threads side by side have others there, whatever they are.
+    fn is_of_indices(&self, atom: Atom) -> bool {
+        let Atom::Value(value) = atom else { return true };
+        let mut open = vec![value];
+        let mut seen = EntitySet::<Value>::new();
+        while let Some(value) = open.pop() {
+            let Some(inst) = self.kernel.defining_inst(value).filter(|_| seen.insert(value)) else {
+                continue;
+            };
+            let data = &self.kernel.insts[inst];
+            if data.opcode.info().effect != Effect::Pure {
+                return false;
+            }
+            open.extend(data.arguments.iter().copied());
+        }
+        true
     }
 
     /// What is not below 0 where a comparison holds.
@@ -184,7 +211,11 @@ impl Finder<'_> {
         };
         let is_strict = matches!(data.opcode, Opcode::Lt | Opcode::Gt);
         let left = self.difference(small, large, operand)?;
-        left.add_constant(if is_strict { mutant!("split_boundary: an index may be the extent", -1, 0) } else { 0 })
+        left.add_constant(if is_strict {
+            mutant!("split_boundary: an index may be the extent", -1, 0)
+        } else {
+            0
+        })
     }
 
     /// The operand of a minimum or maximum that is no size, and what is not below 0 where it is the result.
@@ -215,6 +246,41 @@ impl Finder<'_> {
     ) -> Option<Polynomial> {
         let [small, large] = [small, large].map(|value| operand.get(&value).copied().unwrap_or(value));
         difference(self.kernel, &mut self.affine, &mut self.ranges, small, large)
+    }
+}
+
+/// The rows that guarded loads go to, each by its array and subscripts without their last literal, and these.
+#[derive(Default)]
+struct Rows(Vec<(Buffer, Vec<Polynomial>, Vec<i64>)>);
+
+impl Rows {
+    /// Adds the loads of a branch.
+    fn add(&mut self, kernel: &Kernel, affine: &mut Affine<'_>, region: Block) {
+        for inst in &kernel.blocks[region].insts {
+            let data = &kernel.insts[*inst];
+            let (Opcode::Load, Payload::Access { buffer, .. }) = (data.opcode, &data.payload) else {
+                continue;
+            };
+            let mut row: Vec<Polynomial> =
+                data.arguments.iter().map(|value| (*affine.form(*value)).clone()).collect();
+            let Some((last, offset)) = row.pop().map(|last| last.split_constant()) else { continue };
+            row.push(last);
+            match self.0.iter_mut().find(|(known, of, _)| known == buffer && *of == row) {
+                Some((_, _, offsets)) => offsets.push(offset),
+                None => self.0.push((*buffer, row, vec![offset])),
+            }
+        }
+    }
+
+    /// The most elements side by side.
+    fn longest(&mut self) -> usize {
+        let longest_of = |offsets: &mut Vec<i64>| {
+            offsets.sort_unstable();
+            offsets.dedup();
+            let parts = offsets.chunk_by(|one, next| next - one == 1);
+            parts.map(|part| part.len()).max().unwrap_or(0)
+        };
+        self.0.iter_mut().map(|(_, _, offsets)| longest_of(offsets)).max().unwrap_or(0)
     }
 }
 
@@ -290,7 +356,7 @@ impl Found {
         let mut emit = Emit::new(kernel, self.block, span);
         let zero = emit.int(0);
         let holds = self.tests.iter().filter_map(|test| {
-            let value = crate::passes::insert::emitted(&mut emit, test)?;
+            let value = emitted(&mut emit, test)?;
             Some(emit.binary(Opcode::Ge, value, zero))
         });
         let holds: Vec<Value> = holds.collect();
@@ -309,7 +375,12 @@ impl Found {
                 match known {
                     Known::Holds(_) => emit.kernel.rewrite_to_constant(copy, Constant::Bool(true)),
                     Known::Is(_, operand) => {
-                        let value = mapped(&map, *operand);
+                        let operand = mutant!(
+                            "split_boundary: a clamp is its bound",
+                            *operand,
+                            emit.kernel.insts[known.inst()].arguments[1]
+                        );
+                        let value = mapped(&map, operand);
                         let data = emit.kernel.insts[copy].clone();
                         emit.kernel.rewrite_inst(copy, data.opcode, data.payload, &[value, value]);
                     }

@@ -115,7 +115,9 @@ fn nested(kernel: &Kernel, inst: Inst) -> Option<(Inst, Vec<Inst>)> {
     let is_cheap = |inst: &Inst| {
         let data = &kernel.insts[*inst];
         let is_integer = |value: &Value| !kernel.value_type(*value).is_float();
-        data.opcode.info().effect == Effect::Pure && data.regions.is_empty() && data.results.iter().all(is_integer)
+        data.opcode.info().effect == Effect::Pure
+            && data.regions.is_empty()
+            && data.results.iter().all(is_integer)
     };
     (same && before.iter().all(is_cheap)).then(|| (*inner, before.to_vec()))
 }

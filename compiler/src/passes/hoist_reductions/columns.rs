@@ -42,7 +42,11 @@ pub fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option
     let parents = kernel.parents_in(root);
     let need = Need::of(kernel, &parents, body, reduce, &written)?;
     let bools = kernel.insts[reduce].results.iter().any(|value| kernel.value_type(*value) == Scalar::Bool);
-    if bools || !need.is_alone(kernel) || need.axes.contains(&false) || !need.values_outside_are_pure(kernel, forall) {
+    if bools
+        || !need.is_alone(kernel)
+        || need.axes.contains(&false)
+        || !need.values_outside_are_pure(kernel, forall)
+    {
         return None;
     }
     (fills(kernel, launch, forall, reduce, target) == Some(false)).then_some((forall, need))

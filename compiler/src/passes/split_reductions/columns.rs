@@ -10,7 +10,8 @@ use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{self, BinaryOp, Expr};
 use crate::passes::fill::{
-    FEW_PIECES, MIN_ALIKE, MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, few_alike, few_pieces_fill, least_long,
+    FEW_PIECES, MIN_ALIKE, MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, few_alike, few_pieces_fill,
+    least_long,
 };
 use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::pass::TargetFacts;

@@ -153,6 +153,12 @@ const PLACES: &[(&str, Place)] = &[
         "fold: of two nested conditions one is left out",
         at("reductions/trimmed.krn", "one_in_another", &[("n", 33)]),
     ),
+    ("split_boundary: an index may be the extent", at("accesses/windows.krn", "smoothed", &[("n", 301)])),
+    ("split_boundary: one guard stands for all", at("accesses/windows.krn", "smoothed", &[("n", 300)])),
+    (
+        "split_boundary: a clamp is its bound",
+        at("accesses/windows.krn", "smoothed_clamped", &[("h", 9), ("w", 70)]),
+    ),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
     ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
     ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),

@@ -43,6 +43,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("unroll", 50),
     ("peel", 30),
     ("guards", 80),
+    ("split_boundary", 3),
     ("simplify", 250),
     ("scalarize", 15),
     ("strength_reduce", 100),
