@@ -69,7 +69,7 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
         if memory && whole && !atomic {
             match step {
                 1 | 2 | 4 | 8 | 16 => {
-                    let place = if access.writes { None } else { Row::of(kernel, &mut affine, access) };
+                    let place = if access.writes { None } else { Row::of(kernel, &mut affine, access.inst) };
                     let place = place.map(|(row, offset)| {
                         let known = rows.iter().position(|known| *known == row).unwrap_or_else(|| {
                             rows.push(row);
@@ -90,17 +90,25 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
 
 impl Row {
     /// The row of an access, and the literal along its last axis.
-    fn of(kernel: &Kernel, affine: &mut Affine<'_>, access: &MemoryAccess) -> Option<(Self, i64)> {
-        let arguments = kernel.subscripts(&kernel.insts[access.inst]);
+    pub fn of(kernel: &Kernel, affine: &mut Affine<'_>, inst: Inst) -> Option<(Self, i64)> {
+        let data = &kernel.insts[inst];
+        let Payload::Access { buffer, leaf } = data.payload else { return None };
+        let arguments = kernel.subscripts(data);
         let mut subscripts: Vec<Polynomial> =
             arguments.iter().map(|value| (*affine.form(*value)).clone()).collect();
         let (last, offset) = subscripts.pop()?.split_constant();
         subscripts.push(last);
-        Some((Self { buffer: access.buffer, leaf: access.leaf, subscripts }, offset))
+        Some((Self { buffer, leaf, subscripts }, offset))
+    }
+
+    /// How many elements of a row 16 bytes have; 1 of structs.
+    pub fn vector(&self, kernel: &Kernel) -> u64 {
+        let element = &kernel.buffers[self.buffer].element;
+        if element.as_scalar().is_some() { VECTOR_BYTES / element.size.clamp(1, VECTOR_BYTES) } else { 1 }
     }
 
     /// Whether what lies at multiples of a vector from its beginning does so in memory, where the last index is one of the vector.
-    fn is_aligned(&self, kernel: &Kernel, multiples: &mut Multiples, vector: u64) -> bool {
+    pub fn is_aligned(&self, kernel: &Kernel, multiples: &mut Multiples, vector: u64) -> bool {
         let mut stride = 1u64;
         let extents = kernel.buffers[self.buffer].extents.iter();
         extents.zip(&self.subscripts).rev().all(|(extent, subscript)| {

@@ -231,7 +231,8 @@ impl Mover<'_> {
                 Expr::Int(extent) => interval.high < i128::from(*extent),
                 extent => {
                     self.below_extent(*index, extent)
-                        || self.is_known_below(interval.high, extent)
+                        // Of literals alone: what a loop over rows holds of others would be many registers.
+                        || interval.low == interval.high && self.is_known_below(interval.high, extent)
                         || self.guarded(*index, extent)
                 }
             }

@@ -14,8 +14,9 @@
 //!
 //! # Preconditions
 //!
-//! Straight code with guarded loads of at least eight elements side by side, which vectors bring then, or with 32 clamps. (Of
-//! stencils, which have three in a row, a thread at an edge would lose more.) What is compared are i64 sums known to be small
+//! Straight code with guarded loads of at least eight elements side by side, each under a guard of its own, which vectors bring then
+//! since rows begin at multiples of them; or with 32 clamps. (Of stencils, which have three in a row, a thread at an edge would lose
+//! more.) What is compared are i64 sums known to be small
 //! (`analysis/difference.rs`) of indices, not of what is loaded, and made of what is computed in front of the first of them.
 //! The branches that the guards make have no effects, and threads do not meet in what is copied, since they need not agree.
 //!
@@ -23,17 +24,18 @@
 //!
 //! Not in the second branch of an `if`, where the few threads are that have no whole vector.
 
+use super::contiguous::Row;
 use super::insert::emitted;
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Atom, Polynomial, Ranges, conjuncts, difference};
+use crate::analysis::{Affine, Atom, Multiples, Polynomial, Ranges, conjuncts, difference};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{Kernel, Payload, Phase, Phases};
+use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The pass.
 pub struct SplitBoundary;
@@ -100,8 +102,8 @@ struct Found {
 
 /// The first block of a launch, from the outside in, that is split.
 fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
-    let mut finder =
-        Finder { kernel, affine: Affine::new(kernel), ranges: Ranges::in_launch(kernel, launch) };
+    let (affine, ranges) = (Affine::new(kernel), Ranges::in_launch(kernel, launch));
+    let mut finder = Finder { kernel, affine, ranges, multiples: Multiples::new(kernel, launch) };
     finder.block(kernel.launches[launch].body)
 }
 
@@ -109,6 +111,7 @@ struct Finder<'k> {
     kernel: &'k Kernel,
     affine: Affine<'k>,
     ranges: Ranges,
+    multiples: Multiples,
 }
 
 impl Finder<'_> {
@@ -136,13 +139,16 @@ impl Finder<'_> {
             let data = &kernel.insts[*inst];
             match data.opcode {
                 Opcode::If if guards_loads(kernel, *inst) => {
-                    rows.add(kernel, &mut self.affine, data.regions[0]);
+                    let mut guards = Vec::new();
                     for part in conjuncts(kernel, data.arguments[0]) {
                         let comparison = kernel.defining_inst(part).filter(|inst| place.contains_key(inst));
-                        asked.extend(comparison.and_then(|comparison| {
+                        guards.extend(comparison.and_then(|comparison| {
                             Some((Known::Holds(comparison), self.left_of(comparison, &operand)?))
                         }));
                     }
+                    let lefts = guards.iter().map(|(_, left)| left.clone()).collect();
+                    rows.add(kernel, &mut self.affine, data.regions[0], lefts);
+                    asked.extend(guards);
                 }
                 Opcode::Min | Opcode::Max => {
                     if let Some((of, left)) = self.clamped(*inst, &operand) {
@@ -155,7 +161,7 @@ impl Finder<'_> {
             }
         }
         asked.retain(|(_, left)| left.atoms().into_iter().all(|atom| self.is_of_indices(atom)));
-        if asked.is_empty() || clamps < CLAMPS && rows.longest() < RUN {
+        if asked.is_empty() || clamps < CLAMPS && !rows.has_run(kernel, &mut self.multiples) {
             return None;
         }
         let at = asked.iter().filter_map(|(known, _)| place.get(&known.inst())).min().copied()?;
@@ -249,38 +255,38 @@ impl Finder<'_> {
     }
 }
 
-/// The rows that guarded loads go to, each by its array and subscripts without their last literal, and these.
+/// The rows that guarded loads go to, with the place of each load and what its guards ask.
 #[derive(Default)]
-struct Rows(Vec<(Buffer, Vec<Polynomial>, Vec<i64>)>);
+struct Rows(Vec<(Row, Vec<(i64, Vec<Polynomial>)>)>);
 
 impl Rows {
     /// Adds the loads of a branch.
-    fn add(&mut self, kernel: &Kernel, affine: &mut Affine<'_>, region: Block) {
+    fn add(&mut self, kernel: &Kernel, affine: &mut Affine<'_>, region: Block, asked: Vec<Polynomial>) {
         for inst in &kernel.blocks[region].insts {
-            let data = &kernel.insts[*inst];
-            let (Opcode::Load, Payload::Access { buffer, .. }) = (data.opcode, &data.payload) else {
+            if kernel.insts[*inst].opcode != Opcode::Load {
                 continue;
-            };
-            let mut row: Vec<Polynomial> =
-                data.arguments.iter().map(|value| (*affine.form(*value)).clone()).collect();
-            let Some((last, offset)) = row.pop().map(|last| last.split_constant()) else { continue };
-            row.push(last);
-            match self.0.iter_mut().find(|(known, of, _)| known == buffer && *of == row) {
-                Some((_, _, offsets)) => offsets.push(offset),
-                None => self.0.push((*buffer, row, vec![offset])),
+            }
+            let Some((row, offset)) = Row::of(kernel, affine, *inst) else { continue };
+            let place = (offset, asked.clone());
+            match self.0.iter_mut().find(|(known, _)| *known == row) {
+                Some((_, places)) => places.push(place),
+                None => self.0.push((row, vec![place])),
             }
         }
     }
 
-    /// The most elements side by side.
-    fn longest(&mut self) -> usize {
-        let longest_of = |offsets: &mut Vec<i64>| {
-            offsets.sort_unstable();
-            offsets.dedup();
-            let parts = offsets.chunk_by(|one, next| next - one == 1);
-            parts.map(|part| part.len()).max().unwrap_or(0)
-        };
-        self.0.iter_mut().map(|(_, _, offsets)| longest_of(offsets)).max().unwrap_or(0)
+    /// Whether vectors may bring a run of elements, each of which has guards of its own.
+    fn has_run(&mut self, kernel: &Kernel, multiples: &mut Multiples) -> bool {
+        self.0.iter_mut().any(|(row, places)| {
+            places.sort_by_key(|(offset, _)| *offset);
+            places.dedup_by_key(|(offset, _)| *offset);
+            let is_run = places.chunk_by(|(one, _), (next, _)| next - one == 1).any(|run| {
+                let guards: FxHashSet<&[Polynomial]> = run.iter().map(|(_, asked)| &asked[..]).collect();
+                guards.len() >= RUN
+            });
+            let vector = row.vector(kernel).min(4);
+            is_run && vector > 1 && row.is_aligned(kernel, multiples, vector)
+        })
     }
 }
 

@@ -25,7 +25,8 @@
 //!
 //! # Preconditions
 //!
-//! The launches stand beside each other in the plan. Some axes of both are the same (`nest.rs`): all axes of one of them
+//! The launches stand beside each other in the plan, or the later one has nothing to do with what stands between
+//! (`pairs.rs`). Some axes of both are the same (`nest.rs`): all axes of one of them
 //! are. What either of them writes and the other one accesses, it accesses in the same iteration of these axes, and at the
 //! same element of a row (`place.rs`); what the later one writes in place, and the earlier one reads around, is written anew
 //! and copied back, where that moves fewer bytes (`rename.rs`). What is left are loops of one axis over one range, along which
@@ -35,6 +36,7 @@
 
 mod join;
 pub(super) mod nest;
+mod pairs;
 mod place;
 mod reductions;
 mod rename;
@@ -43,9 +45,10 @@ mod rests;
 use super::fill::rows_fill;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::ir::entities::Launch;
-use crate::ir::kernel::{Kernel, Phase, Phases, Step};
+use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::manifest::{BinaryOp, Expr};
 use nest::{Nest, Walk};
+use pairs::Pair;
 use rustc_hash::FxHashSet;
 
 pub struct FuseLaunches;
@@ -66,11 +69,11 @@ impl Pass for FuseLaunches {
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         let mut tried = FxHashSet::default();
-        while let Some((first, second)) = neighbours(&kernel.plan, &tried) {
+        while let Some(Pair { first, second, is_beside }) = pairs::next(kernel, &tried) {
             let target = &context.target;
-            let copy = match fuse(kernel, first, second, target) {
+            let copy = match fuse(kernel, first, second, is_beside, target) {
                 true => None,
-                false => match fuse_renamed(kernel, first, second, target) {
+                false => match is_beside.then(|| fuse_renamed(kernel, first, second, target)).flatten() {
                     Some(copy) => Some(copy),
                     None => {
                         tried.insert((first, second));
@@ -95,36 +98,28 @@ impl Pass for FuseLaunches {
     }
 }
 
-/// The first two launches of which one runs directly after the other and that were not tried.
-fn neighbours(steps: &[Step], tried: &FxHashSet<(Launch, Launch)>) -> Option<(Launch, Launch)> {
-    let pairs = steps.windows(2).filter_map(|pair| match pair {
-        [Step::Launch(first), Step::Launch(second)] => Some((*first, *second)),
-        _ => None,
-    });
-    pairs.into_iter().find(|pair| !tried.contains(pair)).or_else(|| {
-        let mut parts = steps.iter().flat_map(Step::parts);
-        parts.find_map(|part| neighbours(part, tried))
-    })
-}
-
 /// The same, once what the second launch writes has arrays of its own; the launch that copies them back.
 fn fuse_renamed(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> Option<Launch> {
     let stores = rename::stores_in_place(kernel, first, second)?;
     let before = kernel.clone();
     let copy = rename::rename(kernel, second, stores);
-    if copy.is_some() && fuse(kernel, first, second, target) {
+    if copy.is_some() && fuse(kernel, first, second, true, target) {
         return copy;
     }
     *kernel = before;
     None
 }
 
-/// Puts what the second launch does behind what the first one does, if that is right and pays.
-fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, target: &TargetFacts) -> bool {
+/// Puts what the second launch does behind what the first one does, if that is right and pays. What is not beside it is for the same
+/// space: what is made of rows for all of their elements may better be computed where it is read.
+fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, is_beside: bool, target: &TargetFacts) -> bool {
     let (Some(first), Some(second)) = (Nest::of(kernel, first), Nest::of(kernel, second)) else {
         return false;
     };
     let Some(axes) = nest::common_axes(kernel, &first, &second) else { return false };
+    if !is_beside && [&first, &second].iter().any(|nest| nest.bounds.len() != axes.len()) {
+        return false;
+    }
     let taken: [Vec<usize>; 2] =
         [axes.iter().map(|pair| pair.0).collect(), axes.iter().map(|pair| pair.1).collect()];
     let (Some(before), Some(after)) =

@@ -159,6 +159,10 @@ const PLACES: &[(&str, Place)] = &[
         "split_boundary: a clamp is its bound",
         at("accesses/windows.krn", "smoothed_clamped", &[("h", 9), ("w", 70)]),
     ),
+    (
+        "fuse_launches: a launch passes what it reads",
+        at("reductions/alike.krn", "in_order", &[("n", 40), ("v", 33)]),
+    ),
     ("hoist_checks: an empty range is tested", own("empty_rows", &[("p", 8), ("r", 7)])),
     ("hoist_checks: nothing is beside the index", own("rows_beside", &[("p", 40), ("r", 7)])),
     ("hoist_checks: the last one is cut off", own("rows", &[("p", 40), ("r", 7)])),
