@@ -255,9 +255,12 @@ impl Finder<'_> {
     }
 }
 
-/// The rows that guarded loads go to, with the place of each load and what its guards ask.
+/// The rows that guarded loads go to.
 #[derive(Default)]
-struct Rows(Vec<(Row, Vec<(i64, Vec<Polynomial>)>)>);
+struct Rows(Vec<(Row, Vec<Guarded>)>);
+
+/// The place of a load in its row, and what its guards ask.
+type Guarded = (i64, Vec<Polynomial>);
 
 impl Rows {
     /// Adds the loads of a branch.

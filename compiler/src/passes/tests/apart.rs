@@ -153,11 +153,17 @@ const PLACES: &[(&str, Place)] = &[
         "fold: of two nested conditions one is left out",
         at("reductions/trimmed.krn", "one_in_another", &[("n", 33)]),
     ),
-    ("split_boundary: an index may be the extent", at("accesses/windows.krn", "smoothed", &[("n", 301)])),
-    ("split_boundary: one guard stands for all", at("accesses/windows.krn", "smoothed", &[("n", 300)])),
+    (
+        "split_boundary: an index may be the extent",
+        for_sizes(at("accesses/windows.krn", "smoothed", &[("n", 303)])),
+    ),
+    (
+        "split_boundary: one guard stands for all",
+        for_sizes(at("accesses/windows.krn", "smoothed", &[("n", 303)])),
+    ),
     (
         "split_boundary: a clamp is its bound",
-        at("accesses/windows.krn", "smoothed_clamped", &[("h", 9), ("w", 70)]),
+        for_sizes(at("accesses/windows.krn", "smoothed_clamped", &[("h", 9), ("w", 600)])),
     ),
     (
         "fuse_launches: a launch passes what it reads",

@@ -5,7 +5,7 @@ use super::super::fill::{Fill, FillError, FillPlan, check};
 use super::super::sizes::Sizes;
 use super::expression;
 use crate::launch::binding::DIMENSION_LIMIT;
-use krn_compiler::manifest::{ArgumentKind, Direction, KernelManifest, SymbolKind};
+use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, SymbolKind};
 use krn_compiler::source::SourceFile;
 use std::collections::BTreeMap;
 
@@ -86,7 +86,15 @@ impl Directives {
             dims.any(|symbol| symbol.name == name)
         };
         if let Some((name, _)) = self.dims.iter().find(|(name, _)| !is_dim(name)) {
-            return Err(format!("there is no dimension `{name}`"));
+            let is_value = |argument: &ArgumentManifest| {
+                argument.name == *name && matches!(argument.kind, ArgumentKind::Value { .. })
+            };
+            let hint = if manifest.arguments.iter().any(is_value) {
+                format!("; it is a parameter: `set {name}=…`")
+            } else {
+                String::new()
+            };
+            return Err(format!("there is no dimension `{name}`{hint}"));
         }
         let is_input = |name: &str| {
             manifest.arguments.iter().any(|argument| match argument.kind {
