@@ -1,6 +1,5 @@
 //! What a reduction in a loop is made of.
 
-use super::nest::is_loop;
 use crate::analysis::{bounds_of_index, is_always_inside};
 use crate::ir::Parents;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
@@ -104,7 +103,7 @@ impl Need {
 
     /// Whether nothing else that goes is a loop: in a launch of its own the reduction is alone then.
     pub fn is_alone(&self, kernel: &Kernel) -> bool {
-        self.insts.iter().filter(|inst| is_loop(kernel, **inst)).count() == 1
+        self.insts.iter().filter(|inst| kernel.insts[**inst].opcode.is_loop()).count() == 1
     }
 
     /// Whether the reduction may run where the axes that it leaves have no iterations at all: it would not have run.
