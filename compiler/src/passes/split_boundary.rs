@@ -14,8 +14,8 @@
 //!
 //! # Preconditions
 //!
-//! Straight code with guarded loads of at least eight elements side by side, each under a guard of its own, which vectors bring then
-//! since rows begin at multiples of them; or with 32 clamps. (Of stencils, which have three in a row, a thread at an edge would lose
+//! Straight code with guarded loads, at least half of them of eight elements side by side or more, each under a guard of its own, which
+//! vectors bring then since rows begin at multiples of them; or with 32 clamps. (Of stencils, which have three in a row, a thread at an edge would lose
 //! more.) What is compared are i64 sums known to be small
 //! (`analysis/difference.rs`) of indices, not of what is loaded, and made of what is computed in front of the first of them.
 //! The branches that the guards make have no effects, and threads do not meet in what is copied, since they need not agree.
@@ -161,7 +161,7 @@ impl Finder<'_> {
             }
         }
         asked.retain(|(_, left)| left.atoms().into_iter().all(|atom| self.is_of_indices(atom)));
-        if asked.is_empty() || clamps < CLAMPS && !rows.has_run(kernel, &mut self.multiples) {
+        if asked.is_empty() || clamps < CLAMPS && !rows.are_runs(kernel, &mut self.multiples) {
             return None;
         }
         let at = asked.iter().filter_map(|(known, _)| place.get(&known.inst())).min().copied()?;
@@ -278,18 +278,23 @@ impl Rows {
         }
     }
 
-    /// Whether vectors may bring a run of elements, each of which has guards of its own.
-    fn has_run(&mut self, kernel: &Kernel, multiples: &mut Multiples) -> bool {
-        self.0.iter_mut().any(|(row, places)| {
+    /// Whether vectors may bring most of the elements: runs of them, each of which has guards of its own.
+    fn are_runs(&mut self, kernel: &Kernel, multiples: &mut Multiples) -> bool {
+        let (mut in_runs, mut all) = (0, 0);
+        for (row, places) in &mut self.0 {
             places.sort_by_key(|(offset, _)| *offset);
             places.dedup_by_key(|(offset, _)| *offset);
-            let is_run = places.chunk_by(|(one, _), (next, _)| next - one == 1).any(|run| {
-                let guards: FxHashSet<&[Polynomial]> = run.iter().map(|(_, asked)| &asked[..]).collect();
-                guards.len() >= RUN
-            });
+            all += places.len();
             let vector = row.vector(kernel).min(4);
-            is_run && vector > 1 && row.is_aligned(kernel, multiples, vector)
-        })
+            if vector == 1 || places.len() < RUN || !row.is_aligned(kernel, multiples, vector) {
+                continue;
+            }
+            for run in places.chunk_by(|(one, _), (next, _)| next - one == 1) {
+                let guards: FxHashSet<&[Polynomial]> = run.iter().map(|(_, asked)| &asked[..]).collect();
+                in_runs += if guards.len() >= RUN { run.len() } else { 0 };
+            }
+        }
+        in_runs > 0 && 2 * in_runs >= all
     }
 }
 
