@@ -199,10 +199,20 @@ const PASSES: &[(&str, &[&str])] = &[
             "unroll_short",
         ],
     ),
-    ("lowering", &["lower_tiles", "narrow", "normals", "peel", "split_boundary", "threads", "unroll"]),
+    ("lowering", &["lower_tiles", "narrow", "normals", "peel", "threads", "unroll"]),
     (
         "scalar",
-        &["cse", "dce", "fuse_multiply_add", "guards", "licm", "scalarize", "strength_reduce", "vectorize"],
+        &[
+            "cse",
+            "dce",
+            "fuse_multiply_add",
+            "guards",
+            "licm",
+            "scalarize",
+            "split_boundary",
+            "strength_reduce",
+            "vectorize",
+        ],
     ),
     ("runner", &["by_launch", "past", "pipeline", "standard", "text"]),
 ];

@@ -78,7 +78,7 @@ pub use products::factors;
 pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 pub use stated::stated_guard;
-pub use writes::{Uses, each_write, written_buffers, written_by};
+pub use writes::{Accessed, Uses, each_write, written_buffers, written_by};
 
 #[cfg(test)]
 mod float_bounds_tests;

@@ -45,6 +45,41 @@ pub fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer> {
     written
 }
 
+/// The buffers that code reads and writes, and those that it writes.
+pub struct Accessed {
+    pub all: EntitySet<Buffer>,
+    pub written: EntitySet<Buffer>,
+}
+
+impl Accessed {
+    /// By instructions and what is inside of them.
+    pub fn of(kernel: &Kernel, insts: &[Inst]) -> Self {
+        let (mut all, mut written) = (EntitySet::new(), EntitySet::new());
+        for inst in insts {
+            written.extend(written_by(kernel, *inst).iter());
+            let mut look = |inst: Inst| match kernel.insts[inst].payload {
+                Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => {
+                    all.insert(buffer);
+                }
+                _ => {}
+            };
+            look(*inst);
+            for region in &kernel.insts[*inst].regions {
+                kernel.walk(*region, &mut |_, inside| look(inside));
+            }
+        }
+        Self { all, written }
+    }
+
+    /// Whether neither code writes what the other one accesses: it makes no difference which of them comes first.
+    pub fn is_apart_from(&self, other: &Self) -> bool {
+        let apart = |one: &EntitySet<Buffer>, other: &EntitySet<Buffer>| {
+            one.iter().all(|buffer| !other.contains(buffer))
+        };
+        apart(&self.written, &other.all) && apart(&other.written, &self.all)
+    }
+}
+
 /// What a block, or what is inside, does with a buffer.
 #[derive(Default)]
 pub struct Uses {

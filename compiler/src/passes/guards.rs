@@ -85,14 +85,14 @@ struct Walker<'k, 'w> {
 }
 
 /// Whether a polynomial is made of symbols alone.
-fn is_of_sizes(polynomial: &Polynomial) -> bool {
+pub(super) fn is_of_sizes(polynomial: &Polynomial) -> bool {
     let terms = polynomial.terms().iter();
     terms.flat_map(|(monomial, _)| monomial.atoms()).all(|atom| matches!(atom, Atom::Symbol(_)))
 }
 
 /// What is not negative where a comparison has an outcome: so many times the second operand less the first, less 1 for
 /// a strict one.
-fn sign(opcode: Opcode, outcome: bool) -> Option<(i128, i128)> {
+pub(super) fn sign(opcode: Opcode, outcome: bool) -> Option<(i128, i128)> {
     Some(match (opcode, outcome) {
         (Opcode::Lt, true) | (Opcode::Ge, false) => {
             (1, mutant!("guards: `<` holds where both are equal", 1, 0))

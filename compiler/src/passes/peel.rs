@@ -230,7 +230,7 @@ fn conditions(kernel: &Kernel, inst: Inst) -> Option<Vec<Value>> {
 }
 
 /// Whether regions read memory, and whether they have no side effects.
-fn effects_of(kernel: &Kernel, regions: &[Block]) -> (bool, bool) {
+pub(super) fn effects_of(kernel: &Kernel, regions: &[Block]) -> (bool, bool) {
     let (mut loads, mut pure) = (false, true);
     for region in regions {
         kernel.walk(*region, &mut |_, inst| match kernel.insts[inst].opcode.info().effect {

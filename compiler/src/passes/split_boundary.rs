@@ -25,9 +25,11 @@
 //! Not in the second branch of an `if`, where the few threads are that have no whole vector.
 
 use super::contiguous::Row;
+use super::guards::{is_of_sizes, sign};
 use super::insert::emitted;
 use super::pass::{Changed, Pass, PassContext};
-use crate::analysis::{Affine, Atom, Multiples, Polynomial, Ranges, conjuncts, difference};
+use super::peel::effects_of;
+use crate::analysis::{Affine, Atom, Multiples, Polynomial, Ranges, code, conjuncts, difference};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
@@ -103,15 +105,14 @@ struct Found {
 /// The first block of a launch, from the outside in, that is split.
 fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let (affine, ranges) = (Affine::new(kernel), Ranges::in_launch(kernel, launch));
-    let mut finder = Finder { kernel, affine, ranges, multiples: Multiples::new(kernel, launch) };
-    finder.block(kernel.launches[launch].body)
+    Finder { kernel, launch, affine, ranges }.block(kernel.launches[launch].body)
 }
 
 struct Finder<'k> {
     kernel: &'k Kernel,
+    launch: Launch,
     affine: Affine<'k>,
     ranges: Ranges,
-    multiples: Multiples,
 }
 
 impl Finder<'_> {
@@ -130,6 +131,11 @@ impl Finder<'_> {
     fn found(&mut self, block: Block) -> Option<Found> {
         let kernel = self.kernel;
         let insts = &kernel.blocks[block].insts;
+        let may_ask =
+            |inst: &&Inst| matches!(kernel.insts[**inst].opcode, Opcode::If | Opcode::Min | Opcode::Max);
+        if insts.iter().filter(may_ask).count() < RUN {
+            return None;
+        }
         let place: FxHashMap<Inst, usize> = insts.iter().enumerate().map(|(at, inst)| (*inst, at)).collect();
         let mut operand: FxHashMap<Value, Value> = FxHashMap::default();
         let mut asked: Vec<(Known, Polynomial)> = Vec::new();
@@ -138,7 +144,7 @@ impl Finder<'_> {
         for inst in insts {
             let data = &kernel.insts[*inst];
             match data.opcode {
-                Opcode::If if guards_loads(kernel, *inst) => {
+                Opcode::If if effects_of(kernel, &data.regions) == (true, true) => {
                     let mut guards = Vec::new();
                     for part in conjuncts(kernel, data.arguments[0]) {
                         let comparison = kernel.defining_inst(part).filter(|inst| place.contains_key(inst));
@@ -161,7 +167,7 @@ impl Finder<'_> {
             }
         }
         asked.retain(|(_, left)| left.atoms().into_iter().all(|atom| self.is_of_indices(atom)));
-        if asked.is_empty() || clamps < CLAMPS && !rows.are_runs(kernel, &mut self.multiples) {
+        if asked.is_empty() || clamps < CLAMPS && !rows.are_runs(kernel, self.launch) {
             return None;
         }
         let at = asked.iter().filter_map(|(known, _)| place.get(&known.inst())).min().copied()?;
@@ -192,45 +198,26 @@ impl Finder<'_> {
     /// Whether nothing is loaded for a value: threads side by side have others there, whatever they are.
     fn is_of_indices(&self, atom: Atom) -> bool {
         let Atom::Value(value) = atom else { return true };
-        let mut open = vec![value];
-        let mut seen = EntitySet::<Value>::new();
-        while let Some(value) = open.pop() {
-            let Some(inst) = self.kernel.defining_inst(value).filter(|_| seen.insert(value)) else {
-                continue;
-            };
-            let data = &self.kernel.insts[inst];
-            if data.opcode.info().effect != Effect::Pure {
-                return false;
-            }
-            open.extend(data.arguments.iter().copied());
-        }
-        true
+        let mut is_pure = true;
+        code(self.kernel, value, &mut |inst, _| {
+            is_pure &= self.kernel.insts[inst].opcode.info().effect == Effect::Pure;
+        });
+        is_pure
     }
 
     /// What is not below 0 where a comparison holds.
     fn left_of(&mut self, comparison: Inst, operand: &FxHashMap<Value, Value>) -> Option<Polynomial> {
         let data = &self.kernel.insts[comparison];
-        let (small, large) = match data.opcode {
-            Opcode::Lt | Opcode::Le => (data.arguments[0], data.arguments[1]),
-            Opcode::Gt | Opcode::Ge => (data.arguments[1], data.arguments[0]),
-            _ => return None,
-        };
-        let is_strict = matches!(data.opcode, Opcode::Lt | Opcode::Gt);
-        let left = self.difference(small, large, operand)?;
-        left.add_constant(if is_strict {
-            mutant!("split_boundary: an index may be the extent", -1, 0)
-        } else {
-            0
-        })
+        let (factor, strict) = sign(data.opcode, true)?;
+        let left = self.difference(data.arguments[0], data.arguments[1], operand)?.scale(factor)?;
+        left.add_constant(mutant!("split_boundary: an index may be the extent", -strict, 0))
     }
 
     /// The operand of a minimum or maximum that is no size, and what is not below 0 where it is the result.
     fn clamped(&mut self, inst: Inst, operand: &FxHashMap<Value, Value>) -> Option<(Value, Polynomial)> {
         let data = &self.kernel.insts[inst];
         let [left, right] = data.arguments[..] else { return None };
-        let mut is_size = |value: Value| {
-            self.affine.form(value).atoms().into_iter().all(|atom| matches!(atom, Atom::Symbol(_)))
-        };
+        let mut is_size = |value: Value| is_of_sizes(&self.affine.form(value));
         let (of, bound) = match (is_size(left), is_size(right)) {
             (false, true) => (left, right),
             (true, false) => (right, left),
@@ -279,14 +266,19 @@ impl Rows {
     }
 
     /// Whether vectors may bring most of the elements: runs of them, each of which has guards of its own.
-    fn are_runs(&mut self, kernel: &Kernel, multiples: &mut Multiples) -> bool {
+    fn are_runs(&mut self, kernel: &Kernel, launch: Launch) -> bool {
         let (mut in_runs, mut all) = (0, 0);
+        let mut multiples = None;
         for (row, places) in &mut self.0 {
             places.sort_by_key(|(offset, _)| *offset);
             places.dedup_by_key(|(offset, _)| *offset);
             all += places.len();
             let vector = row.vector(kernel).min(4);
-            if vector == 1 || places.len() < RUN || !row.is_aligned(kernel, multiples, vector) {
+            if vector == 1 || places.len() < RUN {
+                continue;
+            }
+            let multiples = multiples.get_or_insert_with(|| Multiples::new(kernel, launch));
+            if !row.is_aligned(kernel, multiples, vector) {
                 continue;
             }
             for run in places.chunk_by(|(one, _), (next, _)| next - one == 1) {
@@ -321,19 +313,6 @@ fn least_of(asked: &[(Known, Polynomial)]) -> Vec<Polynomial> {
         }
     }
     least
-}
-
-/// Whether a branch has no effects, and loads in the first of its sides.
-fn guards_loads(kernel: &Kernel, inst: Inst) -> bool {
-    let (mut loads, mut is_pure) = (false, true);
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inst| match kernel.insts[inst].opcode.info().effect {
-            Effect::Read => loads = true,
-            Effect::Pure | Effect::Regions | Effect::Terminator => {}
-            _ => is_pure = false,
-        });
-    }
-    loads && is_pure
 }
 
 /// Whether instructions are few enough, and threads do not meet in them.

@@ -1,9 +1,9 @@
 //! Pairs of launches that may be one: of which one runs directly after the other, or might as well.
 
-use crate::ir::entities::{Buffer, Launch};
+use crate::analysis::Accessed;
+use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::mutants::mutant;
-use cranelift_entity::EntitySet;
 use rustc_hash::FxHashSet;
 
 /// Launches between two that are looked past, at most.
@@ -59,40 +59,21 @@ fn at_distance(
 
 /// Whether a launch may run before others: neither writes what the other accesses, and nobody can tell but by what it writes.
 fn may_pass(kernel: &Kernel, launch: Launch, others: &[Launch]) -> bool {
-    let Some(own) = Accessed::of(kernel, launch) else { return false };
-    others.iter().all(|other| Accessed::of(kernel, *other).is_some_and(|other| own.is_apart_from(&other)))
+    let accessed = |launch: Launch| {
+        is_quiet(kernel, launch)
+            .then(|| Accessed::of(kernel, &kernel.blocks[kernel.launches[launch].body].insts))
+    };
+    let Some(own) = accessed(launch) else { return false };
+    others.iter().all(|other| accessed(*other).is_some_and(|other| own.is_apart_from(&other)))
 }
 
-struct Accessed {
-    all: EntitySet<Buffer>,
-    written: EntitySet<Buffer>,
-}
-
-impl Accessed {
-    /// `None` for a launch that checks or prints something.
-    fn of(kernel: &Kernel, launch: Launch) -> Option<Self> {
-        let (mut all, mut written) = (EntitySet::new(), EntitySet::new());
-        let mut is_quiet = true;
-        kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
-            let data = &kernel.insts[inst];
-            let effect = data.opcode.info().effect;
-            match data.payload {
-                Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => {
-                    all.insert(buffer);
-                    if effect.shows() {
-                        written.insert(buffer);
-                    }
-                }
-                _ => is_quiet &= !effect.is_observable(),
-            }
-        });
-        is_quiet.then_some(Self { all, written })
-    }
-
-    fn is_apart_from(&self, other: &Self) -> bool {
-        let is_apart = |one: &EntitySet<Buffer>, other: &EntitySet<Buffer>| {
-            one.iter().all(|buffer| !other.contains(buffer))
-        };
-        is_apart(&self.written, &other.all) && is_apart(&other.written, &self.all)
-    }
+/// Whether a launch checks and prints nothing.
+fn is_quiet(kernel: &Kernel, launch: Launch) -> bool {
+    let mut is_quiet = true;
+    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let is_access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
+        is_quiet &= is_access || !data.opcode.info().effect.is_observable();
+    });
+    is_quiet
 }

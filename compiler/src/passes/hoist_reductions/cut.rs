@@ -32,7 +32,7 @@ use super::distribute::long_rows_last;
 use super::launch::{Along, Part, launch_of, load};
 use super::nest::{holds_loops, is_loop, only_forall};
 use super::terms::{needs_of, slice};
-use crate::analysis::{Answer, Conditions, SECTOR_BYTES, ask, written_by};
+use crate::analysis::{Accessed, Answer, Conditions, SECTOR_BYTES, ask};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
@@ -152,32 +152,9 @@ fn is_underfull(
     loops.into_iter().any(|inst| fills(kernel, launch, forall, inst, target) == Some(false))
 }
 
-/// What code reads and writes, and what it writes.
-fn accessed(kernel: &Kernel, insts: &[Inst]) -> (EntitySet<Buffer>, EntitySet<Buffer>) {
-    let (mut all, mut written) = (EntitySet::new(), EntitySet::new());
-    for inst in insts {
-        written.extend(written_by(kernel, *inst).iter());
-        let mut look = |inst: Inst| match kernel.insts[inst].payload {
-            Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => {
-                all.insert(buffer);
-            }
-            _ => {}
-        };
-        look(*inst);
-        for region in &kernel.insts[*inst].regions {
-            kernel.walk(*region, &mut |_, inside| look(inside));
-        }
-    }
-    (all, written)
-}
-
 /// Whether it makes no difference which of a loop and what stands behind it comes first.
 fn is_apart(kernel: &Kernel, inst: Inst, behind: &[Inst]) -> bool {
-    let (of_loop, by_loop) = accessed(kernel, &[inst]);
-    let (of_rest, by_rest) = accessed(kernel, behind);
-    let apart =
-        |one: &EntitySet<Buffer>, other: &EntitySet<Buffer>| one.iter().all(|buffer| !other.contains(buffer));
-    let is_apart = apart(&by_loop, &of_rest) && apart(&by_rest, &of_loop);
+    let is_apart = Accessed::of(kernel, &[inst]).is_apart_from(&Accessed::of(kernel, behind));
     mutant!("hoist_reductions: what stands behind a loop may come first", is_apart, true)
 }
 
@@ -195,7 +172,7 @@ fn refused(kernel: &Kernel, forall: Inst, first: &[Inst], second: &[Inst]) -> Op
     if !bounds.all(|value| is_rematerializable(kernel, *value, &[], 16)) {
         return Some("its range depends on the iteration");
     }
-    let ((one, _), (other, _)) = (accessed(kernel, first), accessed(kernel, second));
+    let [one, other] = [first, second].map(|insts| Accessed::of(kernel, insts).all);
     let is_private = |buffer: Buffer| kernel.buffers[buffer].kind == BufferKind::Private;
     one.iter()
         .any(|buffer| is_private(buffer) && other.contains(buffer))
@@ -215,7 +192,7 @@ fn cut(
     kernel.blocks[body].insts = [first.as_slice(), &second, &end].concat();
     let axes = Along::of(kernel, forall);
     let indices: Vec<Value> = axes.iter().map(|axis| axis.index).collect();
-    let (_, written) = accessed(kernel, &[first.as_slice(), &second].concat());
+    let written = Accessed::of(kernel, &[first.as_slice(), &second].concat()).written;
     let uses = |inst: &Inst| {
         let arguments = kernel.insts[*inst].arguments.to_vec();
         free_values(kernel, *inst).into_iter().chain(arguments)
