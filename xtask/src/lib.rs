@@ -28,7 +28,7 @@ pub fn is_in_share(name: &str, one_in: u64) -> bool {
 }
 
 /// Whether a test that has others beside it compiles a program, by its path in the repository: all examples, one in four test
-/// kernels and one in twelve benchmarks. Every program is compiled by some test, and assembled and run unless it is a benchmark.
+/// kernels and one in twelve benchmarks. Every program that is no benchmark is compiled, assembled and run by some test.
 pub fn is_program_in_share(path: &str) -> bool {
     path.starts_with("examples/") || is_in_share(path, if path.starts_with("bench/") { 12 } else { 4 })
 }
