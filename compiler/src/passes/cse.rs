@@ -9,7 +9,8 @@
 //! A pure instruction, or a load from a buffer that its launch does not write, is replaced by an equal one that
 //! comes before it in the same region or in one around it. Operands of commutative ops match in either order. A load
 //! from a buffer that is written is replaced where nothing between the two writes that buffer or waits for other
-//! threads: no other thread may write what this one reads (programs have no races), so memory holds the same. Of two
+//! threads: no other thread may write what this one reads (programs have no races), so memory holds the same. So it does
+//! behind a store, whose value is what the load gives, unless memory has fewer bits. Of two
 //! bounds checks of the same subscript and extent the first stays. Branches on one condition that do the same, and write nothing,
 //! are one: guarded loads of an element (`x[i + 1] else 0.0`) that several iterations of a thread have in common.
 //!

@@ -14,8 +14,9 @@ use rustc_hash::FxHashMap;
 pub fn share_equal(kernel: &mut Kernel, launches: &[Launch]) -> bool {
     let (written, atomic, replaced) = (EntitySet::new(), EntitySet::new(), kernel.of_values());
     let (versions, available) = (MemoryVersions::default(), FxHashMap::default());
+    let stored = SecondaryMap::new();
     let mut eliminator =
-        Eliminator { kernel, written, atomic, versions, available, replaced, changed: false };
+        Eliminator { kernel, written, atomic, versions, available, stored, replaced, changed: false };
     for launch in launches {
         let body = eliminator.kernel.launches[*launch].body;
         let Eliminator { kernel, written, atomic, .. } = &mut eliminator;
@@ -148,8 +149,11 @@ struct Eliminator<'k> {
     /// Of those, the ones that other threads may change at any time.
     atomic: EntitySet<Buffer>,
     versions: MemoryVersions,
-    /// Instructions in scope, that is in the block that the pass is in or in one around it.
-    available: FxHashMap<Key, Inst>,
+    /// The results of instructions in scope, that is in the block that the pass is in or in one around it; and what stores
+    /// there have left in memory, by the loads of it.
+    available: FxHashMap<Key, Short<Value>>,
+    /// What stores have left in memory in its latest version.
+    stored: SecondaryMap<Buffer, Vec<Key>>,
     replaced: Substitution,
     changed: bool,
 }
@@ -187,6 +191,10 @@ impl Eliminator<'_> {
             }
             (Effect::Read | Effect::Terminator, _) => false,
             (Effect::Write | Effect::Collective | Effect::Regions, _) => {
+                if data.opcode == Opcode::Store {
+                    self.store(inst, own);
+                    return false;
+                }
                 self.versions.clobber(data);
                 for at in 0..data.regions.len() {
                     self.block(self.kernel.insts[inst].regions[at]);
@@ -209,21 +217,67 @@ impl Eliminator<'_> {
     }
 
     fn eliminate_by(&mut self, key: Key, inst: Inst, own: &mut Vec<Key>) -> bool {
-        let Some(other) = self.available.get(&key).copied() else {
+        let results = &self.kernel.insts[inst].results;
+        let Some(values) = self.available.get(&key) else {
+            let results = results.clone();
             own.push(key.clone());
-            self.available.insert(key, inst);
+            self.available.insert(key, results);
             return false;
         };
-        for at in 0..self.kernel.insts[inst].results.len() {
-            let (result, value) = (self.kernel.insts[inst].results[at], self.kernel.insts[other].results[at]);
-            if self.kernel.values[value].name.is_none() {
-                self.kernel.values[value].name = self.kernel.values[result].name.clone();
+        for (result, value) in results.iter().zip(values) {
+            if self.kernel.values[*value].name.is_none() {
+                self.kernel.values[*value].name = self.kernel.values[*result].name.clone();
             }
-            self.replaced[result] = value.into();
+            self.replaced[*result] = (*value).into();
         }
         self.changed = true;
         true
     }
+
+    /// What a store leaves in memory is what a load of it gives, until that is written again: not by stores to other elements,
+    /// as unrolled iterations make them. Narrow numbers are not remembered, as memory holds less of them than the value.
+    fn store(&mut self, store: Inst, own: &mut Vec<Key>) {
+        let data = &self.kernel.insts[store];
+        let Payload::Access { buffer, leaf } = data.payload else { return };
+        let before = self.versions.of(buffer);
+        self.versions.clobber(data);
+        let scalar = self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
+        let is_narrow = mutant!("cse: memory holds all of a narrow number", scalar.is_narrow(), false);
+        let Some((value, subscripts)) = data.arguments.split_last() else { return };
+        let key = |payload: &Payload, subscripts: &[Value]| Key {
+            opcode: Opcode::Load,
+            payload: payload.clone(),
+            arguments: Short::from_slice(subscripts),
+            width: 1,
+            version: Some(self.versions.of(buffer)),
+            inside: Vec::new(),
+        };
+        let mut latest: Vec<(Key, Short<Value>)> = Vec::new();
+        for known in std::mem::take(&mut self.stored[buffer]) {
+            let is_latest = known.version == Some(before);
+            let Some(value) = self.available.get(&known).filter(|_| is_latest) else { continue };
+            if known.payload != data.payload || are_apart(self.kernel, &known.arguments, subscripts) {
+                latest.push((key(&known.payload, &known.arguments), value.clone()));
+            }
+        }
+        if !is_narrow && !self.atomic.contains(buffer) {
+            latest.push((key(&data.payload, subscripts), Short::from_slice(&[*value])));
+        }
+        for (key, value) in latest {
+            own.push(key.clone());
+            self.stored[buffer].push(key.clone());
+            self.available.insert(key, value);
+        }
+    }
+}
+
+/// Whether two lists of subscripts are never of one element: they differ by a literal in some axis.
+fn are_apart(kernel: &Kernel, one: &[Value], other: &[Value]) -> bool {
+    one.iter().zip(other).any(|(one, other)| {
+        let ((root, here), (same, there)) = (kernel.root_and_literal(*one), kernel.root_and_literal(*other));
+        let differ = mutant!("cse: all stores are apart", here != there, true);
+        root == same && differ
+    })
 }
 
 fn commutes(opcode: Opcode) -> bool {

@@ -28,6 +28,10 @@ struct Accesses {
     /// Of all of them, where that is the same.
     places: Option<Vec<Place>>,
     differ: bool,
+    /// At which subscript each common axis stands, where that is the same in all of them.
+    axes: Option<Vec<usize>>,
+    /// Some access is at the element of another iteration, or may be.
+    strays: bool,
     /// Some access moves with a loop's index.
     walked: bool,
 }
@@ -56,9 +60,9 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
     let common: Vec<Value> = axes.iter().map(|pair| second.0.params[pair.1]).collect();
     let after = accesses(kernel, second, &common);
     let mut all = Handed::default();
-    let found = &mut all.stored;
     let mut shares = false;
     let walks = first.1.bounds.is_some() && second.1.bounds.is_some();
+    let has_loops = first.1.bounds.is_some() || second.1.bounds.is_some();
     let mut both: Vec<Buffer> = before.keys().copied().filter(|buffer| after.contains_key(buffer)).collect();
     both.sort_unstable();
     for buffer in both {
@@ -67,41 +71,59 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
         if before.stores.is_empty() && after.stores.is_empty() && !before.others && !after.others {
             continue;
         }
-        let same = !before.differ && !after.differ && before.places == after.places;
-        let places = before.places.as_ref()?;
-        let every = (0..axes.len()).all(|axis| places.contains(&Place::Common(axis)));
-        if !mutant!("fuse_launches: another element is accessed", same, true)
-            || !every
-            || before.others
-            || after.others
-        {
+        if before.others || after.others {
             return None;
         }
-        if places.contains(&Place::Index) {
+        if let Some(stored) = at_one_place(kernel, first.0, (before, after), axes.len()) {
+            if let Some(stored) = stored {
+                all.to_loops |= axes.is_empty() && reaches_loops(kernel, second.0.body, &after.loads);
+                all.stored.extend(stored);
+            }
             continue;
         }
-        // A value of an iteration: it is handed on.
-        let handed = before.loads.is_empty() && after.stores.is_empty();
-        let at_once = before.stores.iter().all(|store| kernel.blocks[first.0.body].insts.contains(store));
-        if !handed || !at_once {
-            return None;
-        }
-        all.to_loops |= axes.is_empty() && reaches_loops(kernel, second.0.body, &after.loads);
-        let leaf = |inst: &Inst| &kernel.insts[*inst].payload;
-        let mut loads = after.loads.clone();
-        for store in &before.stores {
-            let of_it = loads.extract_if(.., |load| leaf(load) == leaf(store)).collect();
-            let again = found.iter().any(|known: &Stored| leaf(&known.store) == leaf(store));
-            if again {
-                return None;
-            }
-            found.push(Stored { store: *store, loads: of_it });
-        }
-        if !loads.is_empty() {
+        // Without loops an iteration does first what the one launch did, then what the other did.
+        let own = before.axes.is_some() && before.axes == after.axes && !before.strays && !after.strays;
+        if has_loops || !mutant!("fuse_launches: another iteration's element is written", own, true) {
             return None;
         }
     }
     shares.then_some(all)
+}
+
+/// What is handed on where all accesses to an array are at one place: nothing of the elements of a row, each of which the loop
+/// of both accesses in one iteration (`Some(None)`). `None` where they are at several places, or a value may not be handed on.
+fn at_one_place(
+    kernel: &Kernel,
+    first: &Nest,
+    (before, after): (&Accesses, &Accesses),
+    axes: usize,
+) -> Option<Option<Vec<Stored>>> {
+    let same = !before.differ && !after.differ && before.places == after.places;
+    let places = before.places.as_ref()?;
+    let every = (0..axes).all(|axis| places.contains(&Place::Common(axis)));
+    if !mutant!("fuse_launches: another element is accessed", same, true) || !every {
+        return None;
+    }
+    if places.contains(&Place::Index) {
+        return Some(None);
+    }
+    // A value of an iteration: it is handed on.
+    let handed = before.loads.is_empty() && after.stores.is_empty();
+    let at_once = before.stores.iter().all(|store| kernel.blocks[first.body].insts.contains(store));
+    if !handed || !at_once {
+        return None;
+    }
+    let leaf = |inst: &Inst| &kernel.insts[*inst].payload;
+    let mut loads = after.loads.clone();
+    let mut found: Vec<Stored> = Vec::new();
+    for store in &before.stores {
+        if found.iter().any(|known| leaf(&known.store) == leaf(store)) {
+            return None;
+        }
+        let of_it = loads.extract_if(.., |load| leaf(load) == leaf(store)).collect();
+        found.push(Stored { store: *store, loads: of_it });
+    }
+    loads.is_empty().then_some(Some(found))
 }
 
 /// Whether a loop or a branch of a body, or something in it, uses what is computed of what is loaded.
@@ -143,7 +165,12 @@ fn accesses(kernel: &Kernel, (nest, walk): Side, common: &[Value]) -> FxHashMap<
             None if walk.indices.contains(value) => Some(Place::Index),
             None => kernel.symbolic(*value).map(Place::Uniform),
         };
-        let places: Option<Vec<Place>> = subscripts.iter().map(place).collect();
+        let places: Vec<Option<Place>> = subscripts.iter().map(place).collect();
+        let at = |axis| places.iter().position(|place| *place == Some(Place::Common(axis)));
+        let axes: Option<Vec<usize>> = (0..common.len()).map(at).collect();
+        known.strays |= axes.is_none() || known.axes.is_some() && known.axes != axes;
+        known.axes = known.axes.take().or(axes);
+        let places: Option<Vec<Place>> = places.into_iter().collect();
         known.walked |= places.as_ref().is_none_or(|places| places.contains(&Place::Index));
         known.differ |= places.is_none() || known.places.is_some() && known.places != places;
         known.places = known.places.take().or(places);

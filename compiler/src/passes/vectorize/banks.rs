@@ -19,7 +19,7 @@
 //! the launch writes the buffer, so that the assembler loads it before the loop. An operation in the loop reads an element
 //! of it beside one of another vector, which does change, both of 32 bits and at places of the same parity.
 
-use super::candidate::Candidate;
+use super::candidate::Part;
 use crate::analysis::written_buffers;
 use crate::ir::entities::{Block, Value};
 use crate::ir::kernel::{Definition, Kernel};
@@ -28,8 +28,8 @@ use crate::ir::{Parents, Substitution};
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-fn is_load_of_words(part: &[Candidate]) -> bool {
-    !part[0].place.stores && part[0].place.scalar.size() == 4
+fn is_load_of_words(part: &Part) -> bool {
+    !part.place().stores && part.place().scalar.size() == 4
 }
 
 /// Takes the parts whose elements would meet others in their banks from those to be merged. `merged` is what the results
@@ -39,7 +39,7 @@ pub fn leave_scalar(
     block: Block,
     parents: &Parents,
     merged: &Substitution,
-    parts: &mut Vec<Vec<Candidate>>,
+    parts: &mut Vec<Part>,
 ) {
     before_loops(kernel, block, parents, merged, parts);
     within_loop(kernel, block, parents, parts);
@@ -51,12 +51,12 @@ fn before_loops(
     block: Block,
     parents: &Parents,
     merged: &Substitution,
-    parts: &mut Vec<Vec<Candidate>>,
+    parts: &mut Vec<Part>,
 ) {
     // Where an element stands in its vector.
     let mut elements: FxHashMap<Value, (usize, usize)> = FxHashMap::default();
     for (at, part) in parts.iter().enumerate().filter(|(_, part)| is_load_of_words(part)) {
-        for (place, candidate) in part.iter().enumerate() {
+        for (place, candidate) in part.positions() {
             elements.insert(kernel.insts[candidate.inst].results[0], (at, place % 2));
         }
     }
@@ -95,17 +95,17 @@ fn parity_in_vector(kernel: &Kernel, value: Value) -> Option<usize> {
 }
 
 /// Vectors in a loop whose address is loop-invariant.
-fn within_loop(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec<Vec<Candidate>>) {
+fn within_loop(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec<Part>) {
     if parts.iter().filter(|part| is_load_of_words(part)).count() < 2 {
         return;
     }
     let Some(region) = innermost_loop(kernel, block, parents) else { return };
     let changing = defined_in(kernel, region);
-    let invariant = |part: &[Candidate]| !part[0].place.indices.iter().any(|index| changing.contains(*index));
+    let invariant = |part: &Part| !part.place().indices.iter().any(|index| changing.contains(*index));
     // Where an element stands in its vector, and whether the vector is loop-invariant.
     let mut elements: FxHashMap<Value, (usize, usize, bool)> = FxHashMap::default();
     for (at, part) in parts.iter().enumerate().filter(|(_, part)| is_load_of_words(part)) {
-        for (place, candidate) in part.iter().enumerate() {
+        for (place, candidate) in part.positions() {
             let value = kernel.insts[candidate.inst].results[0];
             elements.insert(value, (at, place % 2, invariant(part)));
         }
@@ -129,7 +129,7 @@ fn within_loop(kernel: &Kernel, block: Block, parents: &Parents, parts: &mut Vec
     let mut at = 0;
     parts.retain(|part| {
         at += 1;
-        !meeting[at - 1] || written.iter().any(|written| written.contains(part[0].place.buffer))
+        !meeting[at - 1] || written.iter().any(|written| written.contains(part.place().buffer))
     });
 }
 

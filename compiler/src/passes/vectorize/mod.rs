@@ -22,14 +22,14 @@ mod candidate;
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
 use crate::data::Scalar;
-use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Phases, Short};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
 use crate::mutants::mutant;
-use candidate::{Candidate, Place};
+use candidate::{Candidate, Part, Place};
 
-use crate::manifest::Layout;
+use crate::manifest::{Expr, Layout};
 
 pub struct Vectorize;
 
@@ -102,8 +102,8 @@ fn merge(
     banks::leave_scalar(kernel, block, parents, values, &mut parts);
     let mut replaced: Vec<(usize, Inst, Vec<usize>)> = Vec::new();
     for part in &parts {
-        let places = part.iter().map(|candidate| candidate.at);
-        let anchor = if part[0].place.stores { places.clone().max() } else { places.clone().min() };
+        let places = part.candidates.iter().map(|candidate| candidate.at);
+        let anchor = if part.place().stores { places.clone().max() } else { places.clone().min() };
         let Some(anchor) = anchor else { continue };
         replaced.push((anchor, merged(kernel, part, values), places.collect()));
     }
@@ -234,15 +234,18 @@ fn scalar_access(
         return None;
     }
     let mut indices = Short::from_slice(&data.arguments[..rank]);
-    let mut offset = leaf_offset as i64;
-    let last = rank - 1;
-    while let Some((index, constant)) = split_sum(kernel, indices[last]) {
-        offset = offset.checked_add(constant.checked_mul(unit as i64)?)?;
-        indices[last] = index;
-    }
-    if let Some(constant) = kernel.int_of(indices[last]) {
-        offset = offset.checked_add(i64::try_from(constant).ok()?.checked_mul(unit as i64)?)?;
+    let (mut unit, mut offset) = (i64::try_from(unit).ok()?, leaf_offset as i64);
+    // Behind a literal in the last axis, of known extent, rows lie side by side as well.
+    while let Some(at) = indices.len().checked_sub(1) {
+        let (root, literal) = kernel.root_and_literal(indices[at]);
+        offset = offset.checked_add(literal.checked_mul(unit)?)?;
+        if let Some(root) = root {
+            indices[at] = root;
+            break;
+        }
         indices.pop();
+        let Expr::Int(extent) = buffer_data.extents[at] else { break };
+        unit = unit.checked_mul(extent)?;
     }
     for index in &mut indices {
         *index = values[*index].expand().unwrap_or(*index);
@@ -250,21 +253,9 @@ fn scalar_access(
     let conditional = data.opcode == Opcode::LoadIf;
     let condition = data.arguments.last().filter(|_| conditional);
     let condition = condition.map(|value| values[*value].expand().unwrap_or(*value));
-    let place = Place { buffer, leaf: allocation, indices, scalar: leaf_data.scalar, stores, condition };
+    let (scalar, row) = (leaf_data.scalar, unit);
+    let place = Place { buffer, leaf: allocation, indices, row, scalar, stores, condition };
     Some(Candidate { at, inst, place, offset })
-}
-
-/// `index + constant`, where the value is such a sum, or a difference.
-fn split_sum(kernel: &Kernel, value: Value) -> Option<(Value, i64)> {
-    let data = kernel.definition_data(value)?;
-    let int = |value: Value| kernel.int_of(value).and_then(|int| i64::try_from(int).ok());
-    match (data.opcode, &data.arguments[..]) {
-        (Opcode::Add, [index, constant] | [constant, index]) if int(*constant).is_some() => {
-            Some((*index, int(*constant)?))
-        }
-        (Opcode::Sub, [index, constant]) => Some((*index, int(*constant)?.checked_neg()?)),
-        _ => None,
-    }
 }
 
 /// Candidates of one place that nothing disturbs between, in the order of their addresses.
@@ -310,29 +301,55 @@ impl Run {
     }
 }
 
-/// The parts of a run that become one access each: 16, 8, 4 or 2 neighbours at a proved address.
-fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<Vec<Candidate>> {
-    let size = run[0].place.scalar.size();
-    let base = base_alignment(kernel, &run[0].place, multiples);
+/// The parts of a run that become one access each: 16, 8, 4 or 2 neighbours at a proved address. Where most of a vector is
+/// loaded, the others, which lie in the array as well, come with it.
+fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<Part> {
+    let place = &run[0].place;
+    let size = place.scalar.size() as i64;
+    let base = base_alignment(kernel, place, multiples);
+    let may_have_others = !place.stores && place.condition.is_none() && is_of_one_scalar(kernel, place);
     let mut parts = Vec::new();
     let mut at = 0;
     'next: while at < run.len() {
         for width in [16usize, 8, 4, 2] {
-            let bytes = width as u64 * size;
-            let Some(part) = run.get(at..at + width).filter(|_| bytes <= 16) else { continue };
-            let next = |pair: &[Candidate]| pair[1].offset == pair[0].offset + size as i64;
-            let neighbours = mutant!("vectorize: no neighbours", part.windows(2).all(next), true);
+            let bytes = width as u64 * size as u64;
+            if bytes > 16 {
+                continue;
+            }
+            let start = run[at].offset;
+            let count = run[at..].partition_point(|candidate| candidate.offset < start + bytes as i64);
+            let count = mutant!("vectorize: no neighbours", count, width.min(run.len() - at));
+            let part = &run[at..at + count];
+            let apart = |pair: &[Candidate]| {
+                let distance = pair[1].offset - pair[0].offset;
+                distance > 0 && distance % size == 0
+            };
+            let whole = count == width || {
+                let end = start + (width as i64 - 1) * size;
+                let last = run[run.len() - 1].offset;
+                let inside = end <= last || end.div_euclid(place.row) == last.div_euclid(place.row);
+                may_have_others && 2 * count > width && mutant!("vectorize: past the end of an array", inside, true)
+            };
+            let fits = part.windows(2).all(apart) && whole;
             let base_fits = mutant!("vectorize: an address of any row", base.is_multiple_of(bytes), true);
-            let first = part[0].offset.rem_euclid(bytes as i64);
-            if neighbours && base_fits && mutant!("vectorize: any first element", first == 0, true) {
-                parts.push(part.to_vec());
-                at += width;
+            let first = start.rem_euclid(bytes as i64);
+            if fits && base_fits && mutant!("vectorize: any first element", first == 0, true) {
+                parts.push(Part { candidates: part.to_vec(), width });
+                at += count;
                 continue 'next;
             }
         }
         at += 1;
     }
     parts
+}
+
+/// Whether all that lies in an array is scalars of the place's type, one behind the other.
+fn is_of_one_scalar(kernel: &Kernel, place: &Place) -> bool {
+    let buffer = &kernel.buffers[place.buffer];
+    let leaves = &buffer.element.leaves;
+    let alike = leaves.iter().all(|leaf| leaf.scalar == place.scalar && leaf.extents.is_empty());
+    buffer.layout == Layout::Soa || alike && buffer.element.size == place.scalar.size() * leaves.len() as u64
 }
 
 /// A power of two that divides the byte address of the place.
@@ -354,13 +371,14 @@ fn base_alignment(kernel: &Kernel, place: &Place, multiples: &mut Multiples) -> 
 }
 
 /// The vector access of a part; no block lists it yet.
-fn merged(kernel: &mut Kernel, part: &[Candidate], values: &mut Substitution) -> Inst {
-    let first = kernel.insts[part[0].inst].clone();
+fn merged(kernel: &mut Kernel, part: &Part, values: &mut Substitution) -> Inst {
+    let first = kernel.insts[part.candidates[0].inst].clone();
     let Payload::Access { buffer, .. } = first.payload else { unreachable!("a candidate is an access") };
     let rank = kernel.buffers[buffer].extents.len();
     let mut arguments = first.arguments[..rank].to_vec();
-    if part[0].place.stores {
-        arguments.extend(part.iter().map(|candidate| kernel.insts[candidate.inst].arguments[rank]));
+    if part.place().stores {
+        let stored = part.candidates.iter().map(|candidate| kernel.insts[candidate.inst].arguments[rank]);
+        arguments.extend(stored);
         return kernel.insts.push(InstData {
             opcode: Opcode::StoreVector,
             arguments: arguments.into(),
@@ -368,18 +386,23 @@ fn merged(kernel: &mut Kernel, part: &[Candidate], values: &mut Substitution) ->
             ..first
         });
     }
-    arguments.extend(part[0].place.condition);
-    let conditional = part[0].place.condition.is_some();
+    arguments.extend(part.place().condition);
+    let conditional = part.place().condition.is_some();
+    let like = first.results[0];
     let inst = kernel.insts.push(InstData {
         opcode: if conditional { Opcode::LoadIf } else { Opcode::LoadVector },
         arguments: arguments.into(),
         results: Short::new(),
         ..first
     });
-    for candidate in part {
-        let old = kernel.insts[candidate.inst].results[0];
-        let value = kernel.clone_result(old, inst);
-        values[old] = value.into();
+    let mut asked = part.positions().peekable();
+    for position in 0..part.width {
+        let candidate = asked.next_if(|(at, _)| *at == position);
+        let old = candidate.map(|(_, candidate)| kernel.insts[candidate.inst].results[0]);
+        let value = kernel.clone_result(old.unwrap_or(like), inst);
+        if let Some(old) = old {
+            values[old] = value.into();
+        }
     }
     inst
 }
@@ -405,35 +428,29 @@ fn rebuild(kernel: &mut Kernel, block: Block, insts: &[Inst], replaced: &[(usize
     kernel.blocks[block].insts = list;
 }
 
-/// The last subscript of a merged load may be a sum or a literal that stands after the first of the loads: made anew.
+/// Subscripts of a merged load may be sums or literals that stand after the first of the loads: made anew.
 fn subscripts(kernel: &mut Kernel, merged: Inst, list: &mut Vec<Inst>, insts: &[Inst], at: usize) {
     let data = &kernel.insts[merged];
     if data.opcode == Opcode::StoreVector {
         return;
     }
-    let Some(last) = kernel.subscripts(data).len().checked_sub(1) else { return };
-    let value = kernel.insts[merged].arguments[last];
-    let later = kernel.defining_inst(value).is_some_and(|inst| insts[at..].contains(&inst));
-    if !later {
-        return;
+    let span = data.span;
+    for axis in 0..kernel.subscripts(data).len() {
+        let value = kernel.insts[merged].arguments[axis];
+        let later = kernel.defining_inst(value).is_some_and(|inst| insts[at..].contains(&inst));
+        if !later {
+            continue;
+        }
+        let (root, literal) = kernel.root_and_literal(value);
+        let number = Payload::Constant(Constant::Int(Scalar::I64, literal.into()));
+        let number = kernel.make_inst(Opcode::Const, number, &[], span);
+        list.push(number);
+        let mut made = kernel.insts[number].results[0];
+        if let Some(root) = root {
+            let sum = kernel.make_inst(Opcode::Add, Payload::None, &[root, made], span);
+            list.push(sum);
+            made = kernel.insts[sum].results[0];
+        }
+        kernel.insts[merged].arguments[axis] = made;
     }
-    let span = kernel.insts[merged].span;
-    let mut root = value;
-    let mut constant = 0i64;
-    while let Some((inner, more)) = split_sum(kernel, root) {
-        root = inner;
-        constant += more;
-    }
-    let literal = kernel.int_of(root);
-    let number = literal.unwrap_or(0) + i128::from(constant);
-    let number = Payload::Constant(Constant::Int(Scalar::I64, number));
-    let number = kernel.make_inst(Opcode::Const, number, &[], span);
-    list.push(number);
-    let mut made = kernel.insts[number].results[0];
-    if literal.is_none() {
-        let sum = kernel.make_inst(Opcode::Add, Payload::None, &[root, made], span);
-        list.push(sum);
-        made = kernel.insts[sum].results[0];
-    }
-    kernel.insts[merged].arguments[last] = made;
 }
