@@ -173,6 +173,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "merge_axes",
             "parallelize",
             "pin_windows",
+            "rebase_reductions",
             "recognize_reductions",
             "scan",
             "sink_loads",

@@ -100,7 +100,7 @@ impl Multiples {
             return 1;
         }
         let divisor = match kernel.values[value].definition {
-            Definition::Result(inst, _) => {
+            Definition::Result(inst, position) => {
                 let data = &kernel.insts[inst];
                 let operand = |this: &mut Self, at: usize| this.within(kernel, data.arguments[at], depth - 1);
                 match (data.opcode, &data.payload) {
@@ -131,6 +131,15 @@ impl Multiples {
                         Some(amount @ 0..=19) => (operand(self, 0) << amount).min(MOST),
                         _ => 1,
                     },
+                    // What a loop or a branch leaves: what was there before, or what one of its regions ends with.
+                    (Opcode::For | Opcode::If, _) => {
+                        let at = usize::from(position);
+                        let before = (data.opcode == Opcode::For).then(|| data.arguments[3 + at]);
+                        let ends = data.regions.iter().map(|region| kernel.yields(*region)[at]);
+                        let all: Vec<Value> = before.into_iter().chain(ends).collect();
+                        let least = |least: u64, value| least.min(self.within(kernel, value, depth - 1));
+                        all.into_iter().fold(MOST, least)
+                    }
                     _ => 1,
                 }
             }

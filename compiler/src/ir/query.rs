@@ -186,13 +186,14 @@ impl Kernel {
             if let Some(all) = literal(value).and_then(|last| sum.checked_add(last)) {
                 return (None, all);
             }
-            let step = self.definition_data(value).and_then(|data| match (data.opcode, &data.arguments[..]) {
-                (Opcode::Add, [root, other] | [other, root]) if literal(*other).is_some() => {
-                    Some((*root, literal(*other)?))
-                }
-                (Opcode::Sub, [root, other]) => Some((*root, literal(*other)?.checked_neg()?)),
-                _ => None,
-            });
+            let step =
+                self.definition_data(value).and_then(|data| match (data.opcode, &data.arguments[..]) {
+                    (Opcode::Add, [root, other] | [other, root]) if literal(*other).is_some() => {
+                        Some((*root, literal(*other)?))
+                    }
+                    (Opcode::Sub, [root, other]) => Some((*root, literal(*other)?.checked_neg()?)),
+                    _ => None,
+                });
             let Some((root, all)) = step.and_then(|(root, more)| Some((root, sum.checked_add(more)?))) else {
                 return (Some(value), sum);
             };

@@ -275,8 +275,7 @@ impl Eliminator<'_> {
 fn are_apart(kernel: &Kernel, one: &[Value], other: &[Value]) -> bool {
     one.iter().zip(other).any(|(one, other)| {
         let ((root, here), (same, there)) = (kernel.root_and_literal(*one), kernel.root_and_literal(*other));
-        let differ = mutant!("cse: all stores are apart", here != there, true);
-        root == same && differ
+        here != there && mutant!("cse: all stores are apart", root == same, true)
     })
 }
 

@@ -27,6 +27,7 @@ use super::peel::Peel;
 use super::per_thread::PerThread;
 use super::pin_windows::PinWindows;
 use super::privatize::Privatize;
+use super::rebase_reductions::RebaseReductions;
 use super::recognize_reductions::RecognizeReductions;
 use super::reduce_atomics::ReduceAtomics;
 use super::reuse::Reuse;
@@ -63,6 +64,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Inline), false),
         // Before all that asks for reductions.
         (Arc::new(RecognizeReductions), false),
+        // Before all that asks what moves with an index: the loads in a reduction move with its own alone.
+        (Arc::new(RebaseReductions), false),
         // Before all that counts parallel loops.
         (Arc::new(Parallelize), false),
         // Before `merge_axes`, which is for what all accesses agree on.

@@ -36,7 +36,9 @@ use super::insert::{before, emitted};
 use super::pass::{Changed, Pass, PassContext};
 use super::sweep::sweep;
 use crate::analysis::contraction::common_mask;
-use crate::analysis::{Affine, Atom, Polynomial, Ranges, bounds_of_index, conjuncts, is_always_inside};
+use crate::analysis::{
+    Affine, Atom, Polynomial, Ranges, bounds_of_index, conjuncts, is_always_inside, never_wraps,
+};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phase, Phases};
@@ -50,8 +52,6 @@ pub struct TrimReductions;
 
 /// Shorter loops of literal lengths are unrolled.
 const SHORT: i64 = 64;
-/// Two integers below this do not wrap around when they are added.
-const LARGE: i128 = 1 << 62;
 
 impl Pass for TrimReductions {
     fn name(&self) -> &str {
@@ -355,25 +355,7 @@ impl Bounds<'_> {
 
     /// Whether no part of a form wraps around where it is computed.
     fn is_exact(&mut self, form: &Polynomial) -> bool {
-        let is_computed = !matches!(form.terms(), [(monomial, 1)] if monomial.degree() == 1);
-        let is_small = self.size(form).is_some_and(|size| size < LARGE);
-        mutant!("trim_reductions: bounds may wrap around", !is_computed || is_small, true)
-    }
-
-    /// What the parts of a form add up to at most, without their signs.
-    fn size(&mut self, form: &Polynomial) -> Option<i128> {
-        let mut size: i128 = 0;
-        for (monomial, factor) in form.terms() {
-            let mut product = factor.checked_abs()?;
-            for atom in monomial.atoms() {
-                let range = match atom {
-                    Atom::Value(value) => self.ranges.of(self.kernel, *value),
-                    Atom::Symbol(symbol) => self.ranges.of_symbol(self.kernel, *symbol)?,
-                };
-                product = product.checked_mul(range.low.abs().max(range.high.abs()))?;
-            }
-            size = size.checked_add(product)?;
-        }
-        Some(size)
+        let exact = never_wraps(self.kernel, &mut self.ranges, form);
+        mutant!("trim_reductions: bounds may wrap around", exact, true)
     }
 }

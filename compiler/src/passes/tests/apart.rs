@@ -139,6 +139,28 @@ const PLACES: &[(&str, Place)] = &[
     ("scan: a block is counted twice", scanned("running_count")),
     ("scan: a block is counted twice from behind", scanned("what_is_left")),
     ("scan: the last block is whole", scanned("running_count")),
+    (
+        "rebase_reductions: the ends of what runs backwards are those of what does not",
+        at("reductions/rebased.krn", "backwards", &[("n", 33)]),
+    ),
+    (
+        "rebase_reductions: all sums are the first one",
+        at("reductions/rebased.krn", "neighbours", &[("n", 33)]),
+    ),
+    (
+        "rebase_reductions: what runs backwards does as well",
+        at("reductions/rebased.krn", "both_ways", &[("n", 33)]),
+    ),
+    (
+        "vectorize: past the end of an array",
+        for_sizes(at("accesses/channels.krn", "without_last", &[("n", 4096)])),
+    ),
+    ("cse: memory holds all of a narrow number", at("locals/stored.krn", "rounded", &[("n", 70)])),
+    ("cse: all stores are apart", at("locals/stored.krn", "perhaps_again", &[("n", 33)])),
+    (
+        "fuse_launches: another iteration's element is written",
+        at("kernel_level/one_array.krn", "turned", &[("n", 37)]),
+    ),
     ("trim_reductions: the last term is left out", at("reductions/trimmed.krn", "prefix", &[("n", 33)])),
     (
         "trim_reductions: what shows may be left out",

@@ -79,6 +79,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only products of factors that a matrix instruction takes; tests/kernels/stage/packed.krn has them",
     ),
     (
+        "rebase_reductions",
+        "only reductions that count from where an index stands; tests/kernels/reductions/rebased.krn has them",
+    ),
+    (
         "trim_reductions",
         "only reductions that a condition on their index cuts; tests/kernels/reductions/trimmed.krn has them",
     ),

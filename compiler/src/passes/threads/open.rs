@@ -70,6 +70,9 @@ impl Team {
                 let next = emit.add_int(index, count * turn);
                 [next].into_iter().chain(sums).collect()
             });
+            if count < several {
+                leave_rolled(emit, after[0]);
+            }
             at = after[0];
             accumulators = after[1..].to_vec();
         }
@@ -104,6 +107,7 @@ impl Team {
                     _ => Vec::new(),
                 }
             });
+            after.first().iter().for_each(|value| leave_rolled(emit, **value));
             accumulators.splice(..width, after);
         }
         accumulators
@@ -141,5 +145,14 @@ impl Team {
             sums = partial.follow(emit, &sums, &part);
         }
         sums
+    }
+}
+
+/// A loop over what is left, of which a value is the result, has a few turns at most: unrolled by the assembler it would take
+/// registers from the loop before it.
+fn leave_rolled(emit: &mut Emit<'_>, result: Value) {
+    if let Some(inst) = emit.kernel.defining_inst(result) {
+        let axes = emit.kernel.insts[inst].payload.axes().to_vec();
+        axes.into_iter().for_each(|axis| emit.kernel.axes[axis].nounroll = true);
     }
 }

@@ -13,7 +13,9 @@
 //!
 //! The accesses stand in one block; the address of the first is proved to be a multiple of the whole's size (arrays
 //! start at multiples of 256 bytes); nothing between them may touch what they touch: for loads no write to the
-//! buffer, for stores neither reads of the buffer nor other writes to it. Loads that are the same in every iteration of a loop stay
+//! buffer, for stores neither reads of the buffer nor other writes to it. Literals in last axes of known extents are
+//! constants of the address. A vector of which more than half is loaded may bring what lies between, or behind in the same row
+//! of such axes, if nothing is conditional. Loads that are the same in every iteration of a loop stay
 //! scalar where a vector's registers would be in the way (`banks.rs`).
 
 mod banks;
@@ -328,7 +330,9 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<P
                 let end = start + (width as i64 - 1) * size;
                 let last = run[run.len() - 1].offset;
                 let inside = end <= last || end.div_euclid(place.row) == last.div_euclid(place.row);
-                may_have_others && 2 * count > width && mutant!("vectorize: past the end of an array", inside, true)
+                may_have_others
+                    && 2 * count > width
+                    && mutant!("vectorize: past the end of an array", inside, true)
             };
             let fits = part.windows(2).all(apart) && whole;
             let base_fits = mutant!("vectorize: an address of any row", base.is_multiple_of(bytes), true);
