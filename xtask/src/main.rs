@@ -87,18 +87,22 @@ fn test_all() -> Result<()> {
 /// Everything that must hold before a change lands; `environment` is the tests'.
 fn test(environment: &[(&str, &str)], with_torch: bool) -> Result<()> {
     cuda_tools::install()?;
-    chromium::install()?;
-    node::install()?;
-    package::install()?;
-    // Mostly a download: beside what cargo builds it takes little time of its own.
-    let torch = with_torch.then(package::begin_torch).transpose()?;
     cargo(&["fmt", "--all", "--check"], &[])?;
     let environment: Vec<(&str, &str)> = environment.iter().copied().chain(linted()?).collect();
     // Built as a dependency: a program of its tests could not be linked.
     let workspace = ["test", "--workspace", "--exclude", "krn-python"];
-    cargo(&[&workspace[..], &["--no-run"]].concat(), &environment)?;
-    // No tests, but looked at. Examples are built by `cargo test` as they are, which `--all-targets` does not.
-    cargo(&["build", "--workspace", "--exclude", "krn-python", "--benches"], &environment)?;
+    // Mostly downloads: beside what cargo builds they take little time of their own.
+    let (built, installed) = std::thread::scope(|scope| {
+        let installed = scope.spawn(|| install_the_others(with_torch));
+        let build = || {
+            cargo(&[&workspace[..], &["--no-run"]].concat(), &environment)?;
+            // No tests, but looked at. Examples are built by `cargo test` as they are, which `--all-targets` does not.
+            cargo(&["build", "--workspace", "--exclude", "krn-python", "--benches"], &environment)
+        };
+        (build(), installed.join())
+    });
+    let torch = installed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    built?;
     if let Some(torch) = torch {
         torch.finish()?;
     }
@@ -106,6 +110,14 @@ fn test(environment: &[(&str, &str)], with_torch: bool) -> Result<()> {
     python(&["-m", "unittest", "discover", "bench"])?;
     extension()?;
     python_package(with_torch)
+}
+
+/// Installs what tests need beside NVIDIA's tools, and begins with torch.
+fn install_the_others(with_torch: bool) -> Result<Option<package::Installation>> {
+    chromium::install()?;
+    node::install()?;
+    package::install()?;
+    with_torch.then(package::begin_torch).transpose()
 }
 
 /// The tests of the Python package, of the library that has been built.

@@ -95,8 +95,7 @@ pub fn begin_torch() -> Result<Installation> {
 
 fn pip_for_torch() -> Command {
     let mut command = pip();
-    // What is imported is compiled then: most of it never is.
-    command.arg("--no-compile").arg(torch::REQUIREMENT);
+    command.arg(torch::REQUIREMENT);
     command
 }
 
@@ -137,7 +136,8 @@ fn lock() -> Result<File> {
 /// `pip install` in the environment.
 fn pip() -> Command {
     let mut command = Command::new(program("python"));
-    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    // What is imported is compiled then: most of it never is.
+    command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]);
     command
 }
 
