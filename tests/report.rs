@@ -98,6 +98,8 @@ fn every_example_has_a_report() {
         .collect();
     files.sort();
     assert!(files.len() > 20);
+    // A third of them, unless tests run in full.
+    files.retain(|name| xtask::is_in_share(name, 3));
     let next = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {

@@ -177,6 +177,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "recognize_reductions",
             "scan",
             "sink_loads",
+            "sink_loops",
             "soa",
             "speculate",
             "split_residues",

@@ -75,7 +75,8 @@ fn block(kernel: &mut Kernel, of: Block, within: bool) -> bool {
     changed
 }
 
-fn is_parallel(kernel: &Kernel, inst: Inst) -> bool {
+/// Whether no iteration of a sequential loop touches what another one writes, so that it may be parallel.
+pub(super) fn is_parallel(kernel: &Kernel, inst: Inst) -> bool {
     let data = &kernel.insts[inst];
     let [low, high, step] = data.arguments[..] else { return false };
     let is_short = match (kernel.int_of(low), kernel.int_of(high)) {

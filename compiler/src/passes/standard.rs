@@ -35,6 +35,7 @@ use super::rfactor::Rfactor;
 use super::scalarize::Scalarize;
 use super::scan::Scan;
 use super::sink_loads::SinkLoads;
+use super::sink_loops::SinkLoops;
 use super::soa::Soa;
 use super::speculate::Speculate;
 use super::split_boundary::SplitBoundary;
@@ -60,6 +61,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Fold), false),
         // Before all that looks for loops that are a launch by themselves, and at what a loop stores.
         (Arc::new(JoinBranches), false),
+        // Before all that looks for loops in launches.
+        (Arc::new(SinkLoops), false),
         // Before `merge_axes` and `fuse_launches`, to which what has a temporary between is two.
         (Arc::new(Inline), false),
         // Before all that asks for reductions.

@@ -28,6 +28,8 @@ pub struct Rows {
     pub at_most: Option<i64>,
     /// A thread keeps elements of a row beside those that it reads.
     pub own_array: bool,
+    /// Each thread walks the row by itself as well, as its elements are taken in order: a warp does so as fast as a block.
+    pub in_order: bool,
     /// The names of the outer axes.
     pub outer: Vec<String>,
     /// What the schedule says of the loops' axis: of the first one of which it says something.
@@ -233,7 +235,7 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         shapes.extend(TEAMS.iter().map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
     }
     for vector in vectors {
-        if !rows.reused && !rows.packs {
+        if (!rows.reused || rows.in_order) && !rows.packs {
             shapes.push(shape("row_warp_walk", 32, None, vector, false));
         }
         if said.threads.is_none() && long < WIDE && rows.count.is_some() {
@@ -241,7 +243,8 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         }
         shapes.push(shape("row_walk", long, None, vector, false));
     }
-    shapes.retain(|shape| shape.threads <= i64::from(target.max_threads) && shape.fits(rows.own_array));
+    let most = if rows.in_order && said.threads.is_none() { 32 } else { i64::from(target.max_threads) };
+    shapes.retain(|shape| shape.threads <= most && shape.fits(rows.own_array));
     shapes
 }
 
@@ -287,7 +290,7 @@ pub fn conditions(rows: &Rows, shape: &Shape, target: &TargetFacts) -> Condition
     if let (Some(most), Some((count, _))) = (rows.at_most, &rows.count) {
         conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, count.clone(), Expr::Int(most)));
     }
-    if shape.held.is_none() && shape.threads <= 32 {
+    if shape.held.is_none() && shape.threads <= 32 && !rows.in_order {
         let next = team.and_then(|team| TEAMS.get(team + 1)).map_or(WARP_ROW, |(_, least, _)| *least);
         conditions = conditions.prefers(compared(BinaryOp::Less, next));
     }

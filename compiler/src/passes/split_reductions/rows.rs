@@ -11,6 +11,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::schedule::{Directive, SAID};
+use crate::manifest::Expr;
 use crate::passes::accumulate::{accumulations, into_atomics};
 use crate::passes::pass::TargetFacts;
 use crate::passes::rows_last::{own_arrays, rows_last};
@@ -91,6 +92,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         held: held(kernel, &kernel.blocks[body].params, &loops),
         checked,
         packs: !exact && meets,
+        in_order: walks_in_order(kernel, body, &loops, &extent),
         short: exact && meets && !strided,
         at_most: strided.then(|| STRIDED_ROWS * 32 / i64::try_from(sectors).unwrap_or(i64::MAX)),
         own_array,
@@ -108,6 +110,20 @@ fn turns_in_order(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
     let parents = kernel.parents_in(body);
     let is_sequential = |inst: Inst| matches!(kernel.insts[inst].opcode, Opcode::For | Opcode::While);
     loops.iter().any(|inst| parents.enclosing(*inst).any(is_sequential))
+}
+
+/// Whether each thread walks the row by itself as well, in order.
+fn walks_in_order(kernel: &Kernel, body: Block, loops: &[Inst], extent: &Expr) -> bool {
+    let mut walks = false;
+    kernel.walk(body, &mut |_, inst| {
+        let bounds = kernel.loop_bounds(inst);
+        if let (Opcode::For, &[(low, high)]) = (kernel.insts[inst].opcode, &bounds[..]) {
+            let mut shares = false;
+            kernel.walk(kernel.insts[inst].regions[0], &mut |_, inside| shares |= loops.contains(&inside));
+            walks |= !shares && kernel.symbolic_extent(low, high).as_ref() == Some(extent);
+        }
+    });
+    walks
 }
 
 /// Whether all that a loop walks of an array along its last axis lies within a sector: the thread that asks for one element has got

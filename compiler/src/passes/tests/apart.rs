@@ -140,6 +140,18 @@ const PLACES: &[(&str, Place)] = &[
     ("scan: a block is counted twice from behind", scanned("what_is_left")),
     ("scan: the last block is whole", scanned("running_count")),
     (
+        "sink_loops: turns need not be apart",
+        at("kernel_level/element_loops.krn", "rows_in_order", &[("h", 40), ("w", 33)]),
+    ),
+    (
+        "sink_loops: what a turn hands on is what there was",
+        at("kernel_level/element_loops.krn", "total", &[("n", 33)]),
+    ),
+    (
+        "sink_loops: a branch may touch what is in a register",
+        at("kernel_level/element_loops.krn", "positive", &[("n", 33)]),
+    ),
+    (
         "rebase_reductions: the ends of what runs backwards are those of what does not",
         at("reductions/rebased.krn", "backwards", &[("n", 33)]),
     ),

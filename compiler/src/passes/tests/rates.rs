@@ -79,6 +79,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only products of factors that a matrix instruction takes; tests/kernels/stage/packed.krn has them",
     ),
     (
+        "sink_loops",
+        "only loops at kernel level of single elements; tests/kernels/kernel_level/element_loops.krn has them",
+    ),
+    (
         "rebase_reductions",
         "only reductions that count from where an index stands; tests/kernels/reductions/rebased.krn has them",
     ),
