@@ -207,6 +207,7 @@ fn numbers(array: &HostArray) -> Vec<f64> {
             Scalar::I32 => f64::from(i32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))),
             Scalar::U32 => f64::from(u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))),
             Scalar::I8 => f64::from(bytes[0] as i8),
+            Scalar::U8 => f64::from(bytes[0]),
             scalar => panic!("results of type {scalar}"),
         }
     };

@@ -223,8 +223,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             )
             .label(first.span, format!("axis {} of `{}` has extent `{one}`", first.axis, first.array))
             .help(match place {
-                // They may be equal.
-                _ if difference(first_extent, other_extent).is_none_or(|d| d.as_constant().is_none()) => {
+                // They may be equal; `d` and `2 * d` are so at 0 alone.
+                _ if difference(first_extent, other_extent).is_none_or(|d| d.terms().len() > 1) => {
                     format!(
                         "give its range: `{} in 0..{one}`, or state `where {one} == {two}` if they are equal",
                         name.name

@@ -141,7 +141,7 @@ const PLACES: &[(&str, Place)] = &[
     ("scan: the last block is whole", scanned("running_count")),
     (
         "sink_loops: turns need not be apart",
-        at("kernel_level/element_loops.krn", "rows_in_order", &[("h", 40), ("w", 33)]),
+        at("kernel_level/element_loops.krn", "columns_in_order", &[("h", 40), ("w", 33)]),
     ),
     (
         "sink_loops: what a turn hands on is what there was",
@@ -163,10 +163,7 @@ const PLACES: &[(&str, Place)] = &[
         "rebase_reductions: what runs backwards does as well",
         at("reductions/rebased.krn", "both_ways", &[("n", 33)]),
     ),
-    (
-        "vectorize: past the end of an array",
-        for_sizes(at("accesses/channels.krn", "without_last", &[("n", 4096)])),
-    ),
+    ("vectorize: a load over a store", at("locals/stored.krn", "over_a_store", &[("n", 70)])),
     ("cse: memory holds all of a narrow number", at("locals/stored.krn", "rounded", &[("n", 70)])),
     ("cse: all stores are apart", at("locals/stored.krn", "perhaps_again", &[("n", 33)])),
     (

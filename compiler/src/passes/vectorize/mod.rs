@@ -330,9 +330,7 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<P
                 let end = start + (width as i64 - 1) * size;
                 let last = run[run.len() - 1].offset;
                 let inside = end <= last || end.div_euclid(place.row) == last.div_euclid(place.row);
-                may_have_others
-                    && 2 * count > width
-                    && mutant!("vectorize: past the end of an array", inside, true)
+                may_have_others && 2 * count > width && inside
             };
             let fits = part.windows(2).all(apart) && whole;
             let base_fits = mutant!("vectorize: an address of any row", base.is_multiple_of(bytes), true);
