@@ -79,7 +79,7 @@ pub use products::factors;
 pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 pub use stated::stated_guard;
-pub use wraps::never_wraps;
+pub use wraps::{lies_within, never_wraps};
 pub use writes::{Accessed, Uses, each_write, written_buffers, written_by};
 
 #[cfg(test)]

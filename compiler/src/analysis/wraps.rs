@@ -13,6 +13,11 @@ pub fn never_wraps(kernel: &Kernel, ranges: &mut Ranges, form: &Polynomial) -> b
     !is_computed || size(kernel, ranges, form).is_some_and(|size| size < LARGE)
 }
 
+/// Whether a sum of sizes and parameters is certain to lie within a distance of 0.
+pub fn lies_within(kernel: &Kernel, ranges: &mut Ranges, form: &Polynomial, distance: i128) -> bool {
+    size(kernel, ranges, form).is_some_and(|size| size <= distance)
+}
+
 /// What the parts of a form add up to at most, without their signs.
 fn size(kernel: &Kernel, ranges: &mut Ranges, form: &Polynomial) -> Option<i128> {
     let mut size: i128 = 0;

@@ -13,7 +13,7 @@
 //!
 //! # Preconditions
 //!
-//! The loop counts in steps of 1. Either all that it runs is code that one thread runs: it runs all turns then, and what they
+//! The loop counts in steps of 1, between bounds that the plan would not refuse as too far away. Either all that it runs is code that one thread runs: it runs all turns then, and what they
 //! hand on in scalars of the kernel stays in registers, where no branch touches these. Or it runs one launch of one parallel loop
 //! of which no turn touches what another one writes (`parallelize.rs`). Nothing is checked or printed, and no array's extent says
 //! the counter.
@@ -21,6 +21,7 @@
 use super::parallelize::is_parallel;
 use super::pass::{Changed, Pass, PassContext};
 use super::sweep::sweep;
+use crate::analysis::{Ranges, lies_within, polynomial_of};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases, Step};
@@ -32,6 +33,9 @@ use std::collections::BTreeMap;
 
 /// The pass.
 pub struct SinkLoops;
+
+/// Sums of a few sizes lie within; parameters of 64 bits, of which nothing is known, need not.
+const FAR: i128 = 1 << 52;
 
 impl Pass for SinkLoops {
     fn name(&self) -> &str {
@@ -67,7 +71,8 @@ fn sunk(kernel: &mut Kernel, steps: Vec<Step>, changed: &mut bool) -> Vec<Step> 
             Step::Launch(launch) => Step::Launch(launch),
             Step::Repeat { symbol, low, high, step, body } => {
                 let body = sunk(kernel, body, changed);
-                let turn = Turn::of(kernel, symbol, &body).filter(|_| step == Expr::Int(1));
+                let is_near = [&low, &high].iter().all(|end| is_near(kernel, end));
+                let turn = Turn::of(kernel, symbol, &body).filter(|_| step == Expr::Int(1) && is_near);
                 match turn.and_then(|turn| turn.sink(kernel, (&low, &high))) {
                     Some(launch) => {
                         *changed = true;
@@ -180,6 +185,12 @@ impl Turn {
         }
         inst
     }
+}
+
+/// Whether a bound is nowhere so far from 0 that the plan would refuse to count to it.
+fn is_near(kernel: &Kernel, end: &Expr) -> bool {
+    let form = polynomial_of(end);
+    form.is_some_and(|form| lies_within(kernel, &mut Ranges::new(kernel), &form, FAR))
 }
 
 /// Whether a launch is its parallel loop, and what that needs.

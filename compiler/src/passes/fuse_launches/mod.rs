@@ -25,14 +25,14 @@
 //!
 //! # Preconditions
 //!
-//! The launches stand beside each other in the plan, or the later one has nothing to do with what stands between
-//! (`pairs.rs`). Some axes of both are the same (`nest.rs`): all axes of one of them
-//! are. What either of them writes and the other one accesses, it accesses in the same iteration of these axes, and at the
-//! same element of a row (`place.rs`), or, without loops, at elements that no other iteration accesses; what the later one writes in place, and the earlier one reads around, is written anew
-//! and copied back, where that moves fewer bytes (`rename.rs`). What is left are loops of one axis over one range, along which
-//! memory is contiguous, and there are rows enough to fill the machine, or they are short: a few long ones are cut into pieces, each reduction
-//! by itself. Along another axis of memory, and over several axes, they are reductions alone, of which two become one
-//! (`reductions.rs`), or will (`rests.rs`).
+//! The launches stand beside each other in the plan, or the later one has nothing to do with what stands between (`pairs.rs`).
+//! Some axes of both are the same (`nest.rs`): all axes of one of them are. What either of them writes and the other one
+//! accesses, it accesses in the same iteration of these axes, and at the same element of a row (`place.rs`), or, without loops,
+//! at elements that no other iteration accesses; what the later one writes in place, and the earlier one reads around, is
+//! written anew and copied back, where that moves fewer bytes (`rename.rs`). What is left are loops of one axis over one range,
+//! along which memory is contiguous, and there are rows enough to fill the machine, or they are short: a few long ones are cut
+//! into pieces, each reduction by itself. Along another axis of memory, and over several axes, they are reductions alone, of
+//! which two become one (`reductions.rs`), or will (`rests.rs`).
 
 mod join;
 pub(super) mod nest;

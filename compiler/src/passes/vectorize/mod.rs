@@ -15,7 +15,7 @@
 //! start at multiples of 256 bytes); nothing between them may touch what they touch: for loads no write to the
 //! buffer, for stores neither reads of the buffer nor other writes to it. Literals in last axes of known extents are
 //! constants of the address. A vector of which more than half is loaded may bring what lies between, or behind in the same row
-//! of such axes, if nothing is conditional. Loads that are the same in every iteration of a loop stay
+//! of such axes, if nothing is conditional and the array is an input. Loads that are the same in every iteration of a loop stay
 //! scalar where a vector's registers would be in the way (`banks.rs`).
 
 mod banks;
@@ -31,7 +31,7 @@ use crate::ir::{Parents, Substitution};
 use crate::mutants::mutant;
 use candidate::{Candidate, Part, Place};
 
-use crate::manifest::{Expr, Layout};
+use crate::manifest::{Direction, Expr, Layout};
 
 pub struct Vectorize;
 
@@ -310,6 +310,10 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<P
     let size = place.scalar.size() as i64;
     let base = base_alignment(kernel, place, multiples);
     let may_have_others = !place.stores && place.condition.is_none() && is_of_one_scalar(kernel, place);
+    // What another thread may write at the same time is not looked at, though nobody asks for it.
+    let is_input =
+        matches!(kernel.buffers[place.buffer].kind, BufferKind::Argument { direction: Direction::In, .. });
+    let may_have_others = may_have_others && is_input;
     let mut parts = Vec::new();
     let mut at = 0;
     'next: while at < run.len() {
