@@ -80,7 +80,7 @@ pub use ranges::Ranges;
 pub use sectors::{SECTOR_BYTES, sectors_per_request};
 pub use stated::stated_guard;
 pub use wraps::{lies_within, never_wraps};
-pub use writes::{Accessed, Uses, each_write, written_buffers, written_by};
+pub use writes::{Accessed, Uses, each_write, is_quiet, written_buffers, written_by};
 
 #[cfg(test)]
 mod float_bounds_tests;

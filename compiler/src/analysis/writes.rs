@@ -45,6 +45,17 @@ pub fn written_buffers(kernel: &Kernel, block: Block) -> EntitySet<Buffer> {
     written
 }
 
+/// Whether code checks and prints nothing: that it ran shows by what it writes alone.
+pub fn is_quiet(kernel: &Kernel, block: Block) -> bool {
+    let mut is_quiet = true;
+    kernel.walk(block, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let is_access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
+        is_quiet &= is_access || !data.opcode.info().effect.is_observable();
+    });
+    is_quiet
+}
+
 /// The buffers that code reads and writes, and those that it writes.
 pub struct Accessed {
     pub all: EntitySet<Buffer>,

@@ -178,26 +178,31 @@ impl Kernel {
         }
     }
 
+    /// `index + literal`, where the value is such a sum, or a difference.
+    pub fn split_sum(&self, value: Value) -> Option<(Value, i64)> {
+        let literal = |value: Value| self.int_of(value).and_then(|int| i64::try_from(int).ok());
+        let data = self.definition_data(value)?;
+        match (data.opcode, &data.arguments[..]) {
+            (Opcode::Add, [root, other] | [other, root]) if literal(*other).is_some() => {
+                Some((*root, literal(*other)?))
+            }
+            (Opcode::Sub, [root, other]) => Some((*root, literal(*other)?.checked_neg()?)),
+            _ => None,
+        }
+    }
+
     /// A value of i64 as a sum of another one, if any, and a literal: `(v1 + 3) - 1` is `v1` and 2, and 5 is nothing and 5.
     pub fn root_and_literal(&self, mut value: Value) -> (Option<Value>, i64) {
-        let literal = |value: Value| self.int_of(value).and_then(|int| i64::try_from(int).ok());
         let mut sum = 0i64;
-        loop {
-            if let Some(all) = literal(value).and_then(|last| sum.checked_add(last)) {
-                return (None, all);
-            }
-            let step =
-                self.definition_data(value).and_then(|data| match (data.opcode, &data.arguments[..]) {
-                    (Opcode::Add, [root, other] | [other, root]) if literal(*other).is_some() => {
-                        Some((*root, literal(*other)?))
-                    }
-                    (Opcode::Sub, [root, other]) => Some((*root, literal(*other)?.checked_neg()?)),
-                    _ => None,
-                });
-            let Some((root, all)) = step.and_then(|(root, more)| Some((root, sum.checked_add(more)?))) else {
-                return (Some(value), sum);
-            };
+        while let Some((root, all)) =
+            self.split_sum(value).and_then(|(root, more)| Some((root, sum.checked_add(more)?)))
+        {
             (value, sum) = (root, all);
+        }
+        let last = self.int_of(value).and_then(|int| i64::try_from(int).ok());
+        match last.and_then(|last| sum.checked_add(last)) {
+            Some(all) => (None, all),
+            None => (Some(value), sum),
         }
     }
 

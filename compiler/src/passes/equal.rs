@@ -14,14 +14,21 @@ use rustc_hash::FxHashMap;
 pub fn share_equal(kernel: &mut Kernel, launches: &[Launch]) -> bool {
     let (written, atomic, replaced) = (EntitySet::new(), EntitySet::new(), kernel.of_values());
     let (versions, available) = (MemoryVersions::default(), FxHashMap::default());
-    let stored = SecondaryMap::new();
+    let (loaded, stored, changed) = (EntitySet::new(), SecondaryMap::new(), false);
     let mut eliminator =
-        Eliminator { kernel, written, atomic, versions, available, stored, replaced, changed: false };
+        Eliminator { kernel, written, atomic, versions, available, loaded, stored, replaced, changed };
     for launch in launches {
         let body = eliminator.kernel.launches[*launch].body;
-        let Eliminator { kernel, written, atomic, .. } = &mut eliminator;
+        let Eliminator { kernel, written, atomic, loaded, .. } = &mut eliminator;
         written.clear();
         atomic.clear();
+        loaded.clear();
+        kernel.walk(body, &mut |_, inst| match kernel.insts[inst].payload {
+            Payload::Access { buffer, .. } if kernel.insts[inst].opcode == Opcode::Load => {
+                loaded.insert(buffer);
+            }
+            _ => {}
+        });
         each_write(kernel, body, |buffer, by_atomic| {
             written.insert(buffer);
             if by_atomic {
@@ -152,6 +159,8 @@ struct Eliminator<'k> {
     /// The results of instructions in scope, that is in the block that the pass is in or in one around it; and what stores
     /// there have left in memory, by the loads of it.
     available: FxHashMap<Key, Short<Value>>,
+    /// Of the launch's buffers, those that it loads from.
+    loaded: EntitySet<Buffer>,
     /// What stores have left in memory in its latest version.
     stored: SecondaryMap<Buffer, Vec<Key>>,
     replaced: Substitution,
@@ -241,6 +250,9 @@ impl Eliminator<'_> {
         let Payload::Access { buffer, leaf } = data.payload else { return };
         let before = self.versions.of(buffer);
         self.versions.clobber(data);
+        if !self.loaded.contains(buffer) || self.atomic.contains(buffer) {
+            return;
+        }
         let scalar = self.kernel.buffers[buffer].element.leaves[leaf as usize].scalar;
         let is_narrow = mutant!("cse: memory holds all of a narrow number", scalar.is_narrow(), false);
         let Some((value, subscripts)) = data.arguments.split_last() else { return };
@@ -260,7 +272,7 @@ impl Eliminator<'_> {
                 latest.push((key(&known.payload, &known.arguments), value.clone()));
             }
         }
-        if !is_narrow && !self.atomic.contains(buffer) {
+        if !is_narrow {
             latest.push((key(&data.payload, subscripts), Short::from_slice(&[*value])));
         }
         for (key, value) in latest {

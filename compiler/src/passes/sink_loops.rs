@@ -18,14 +18,15 @@
 //! of which no turn touches what another one writes (`parallelize.rs`). Nothing is checked or printed, and no array's extent says
 //! the counter.
 
+use super::fuse_launches::nest::Nest;
 use super::parallelize::is_parallel;
 use super::pass::{Changed, Pass, PassContext};
 use super::sweep::sweep;
-use crate::analysis::{Ranges, lies_within, polynomial_of};
+use crate::analysis::{Ranges, is_quiet, lies_within, polynomial_of};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases, Step};
-use crate::ir::op::{Effect, Opcode};
+use crate::ir::op::Opcode;
 use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::EntityRef;
@@ -114,25 +115,15 @@ impl Turn {
         if launches.is_empty() || kernel.buffers.values().any(|buffer| buffer.extents.iter().any(says)) {
             return None;
         }
-        let mut foralls = 0;
-        let mut is_quiet = true;
+        let mut is_parallel = false;
         for launch in &launches {
             let data = &kernel.launches[*launch];
-            let is_plain = data.assume.is_empty() && data.threads.is_none() && data.grid.is_none();
-            is_quiet &= is_plain && data.phase == Phase::Abstract;
-            let is_forall = |inst: &&Inst| kernel.insts[**inst].opcode == Opcode::Forall;
-            foralls += kernel.blocks[data.body].insts.iter().filter(is_forall).count();
-            kernel.walk(data.body, &mut |_, inst| {
-                let opcode = kernel.insts[inst].opcode;
-                is_quiet &= match opcode.info().effect {
-                    Effect::Write => matches!(opcode, Opcode::Store | Opcode::Atomic),
-                    effect => !matches!(effect, Effect::Collective | Effect::Record),
-                };
-            });
+            is_parallel |= Nest::of(kernel, *launch)?.forall.is_some();
+            if data.phase != Phase::Abstract || !is_quiet(kernel, data.body) {
+                return None;
+            }
         }
-        let is_parallel = foralls > 0;
-        let is_one = launches.len() == 1 && foralls == 1 && is_all(kernel, launches[0]);
-        (is_quiet && (!is_parallel || is_one)).then_some(Turn { counter, launches, is_parallel })
+        (!is_parallel || launches.len() == 1).then_some(Turn { counter, launches, is_parallel })
     }
 
     /// Moves the loop into the first launch, if that is right.
@@ -191,14 +182,6 @@ impl Turn {
 fn is_near(kernel: &Kernel, end: &Expr) -> bool {
     let form = polynomial_of(end);
     form.is_some_and(|form| lies_within(kernel, &mut Ranges::new(kernel), &form, FAR))
-}
-
-/// Whether a launch is its parallel loop, and what that needs.
-fn is_all(kernel: &Kernel, launch: Launch) -> bool {
-    kernel.blocks[kernel.launches[launch].body].insts.iter().all(|inst| {
-        let data = &kernel.insts[*inst];
-        data.opcode == Opcode::Forall || data.opcode.info().effect == Effect::Pure && data.regions.is_empty()
-    })
 }
 
 /// The index of a loop stands for the counter of the plan's.

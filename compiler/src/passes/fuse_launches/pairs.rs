@@ -1,8 +1,8 @@
 //! Pairs of launches that may be one: of which one runs directly after the other, or might as well.
 
-use crate::analysis::Accessed;
+use crate::analysis::{Accessed, is_quiet};
 use crate::ir::entities::Launch;
-use crate::ir::kernel::{Kernel, Payload, Step};
+use crate::ir::kernel::{Kernel, Step};
 use crate::mutants::mutant;
 use rustc_hash::FxHashSet;
 
@@ -60,20 +60,9 @@ fn at_distance(
 /// Whether a launch may run before others: neither writes what the other accesses, and nobody can tell but by what it writes.
 fn may_pass(kernel: &Kernel, launch: Launch, others: &[Launch]) -> bool {
     let accessed = |launch: Launch| {
-        is_quiet(kernel, launch)
-            .then(|| Accessed::of(kernel, &kernel.blocks[kernel.launches[launch].body].insts))
+        let body = kernel.launches[launch].body;
+        is_quiet(kernel, body).then(|| Accessed::of(kernel, &kernel.blocks[body].insts))
     };
     let Some(own) = accessed(launch) else { return false };
     others.iter().all(|other| accessed(*other).is_some_and(|other| own.is_apart_from(&other)))
-}
-
-/// Whether a launch checks and prints nothing.
-fn is_quiet(kernel: &Kernel, launch: Launch) -> bool {
-    let mut is_quiet = true;
-    kernel.walk(kernel.launches[launch].body, &mut |_, inst| {
-        let data = &kernel.insts[inst];
-        let is_access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
-        is_quiet &= is_access || !data.opcode.info().effect.is_observable();
-    });
-    is_quiet
 }

@@ -75,10 +75,9 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
             return None;
         }
         if let Some(stored) = at_one_place(kernel, first.0, (before, after), axes.len()) {
-            if let Some(stored) = stored {
-                all.to_loops |= axes.is_empty() && reaches_loops(kernel, second.0.body, &after.loads);
-                all.stored.extend(stored);
-            }
+            let rests = || reaches_loops(kernel, second.0.body, &after.loads);
+            all.to_loops |= !stored.is_empty() && axes.is_empty() && rests();
+            all.stored.extend(stored);
             continue;
         }
         // Without loops an iteration does first what the one launch did, then what the other did.
@@ -91,13 +90,13 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
 }
 
 /// What is handed on where all accesses to an array are at one place: nothing of the elements of a row, each of which the loop
-/// of both accesses in one iteration (`Some(None)`). `None` where they are at several places, or a value may not be handed on.
+/// of both accesses in one iteration. `None` where they are at several places, or a value may not be handed on.
 fn at_one_place(
     kernel: &Kernel,
     first: &Nest,
     (before, after): (&Accesses, &Accesses),
     axes: usize,
-) -> Option<Option<Vec<Stored>>> {
+) -> Option<Vec<Stored>> {
     let same = !before.differ && !after.differ && before.places == after.places;
     let places = before.places.as_ref()?;
     let every = (0..axes).all(|axis| places.contains(&Place::Common(axis)));
@@ -105,7 +104,7 @@ fn at_one_place(
         return None;
     }
     if places.contains(&Place::Index) {
-        return Some(None);
+        return Some(Vec::new());
     }
     // A value of an iteration: it is handed on.
     let handed = before.loads.is_empty() && after.stores.is_empty();
@@ -123,7 +122,7 @@ fn at_one_place(
         let of_it = loads.extract_if(.., |load| leaf(load) == leaf(store)).collect();
         found.push(Stored { store: *store, loads: of_it });
     }
-    loads.is_empty().then_some(Some(found))
+    loads.is_empty().then_some(found)
 }
 
 /// Whether a loop or a branch of a body, or something in it, uses what is computed of what is loaded.

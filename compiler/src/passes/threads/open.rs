@@ -107,7 +107,9 @@ impl Team {
                     _ => Vec::new(),
                 }
             });
-            after.first().iter().for_each(|value| leave_rolled(emit, **value));
+            if let Some(result) = after.first() {
+                leave_rolled(emit, *result);
+            }
             accumulators.splice(..width, after);
         }
         accumulators

@@ -309,11 +309,7 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<P
     let place = &run[0].place;
     let size = place.scalar.size() as i64;
     let base = base_alignment(kernel, place, multiples);
-    let may_have_others = !place.stores && place.condition.is_none() && is_of_one_scalar(kernel, place);
-    // What another thread may write at the same time is not looked at, though nobody asks for it.
-    let is_input =
-        matches!(kernel.buffers[place.buffer].kind, BufferKind::Argument { direction: Direction::In, .. });
-    let may_have_others = may_have_others && is_input;
+    let brings_others = brings_others(kernel, place);
     let mut parts = Vec::new();
     let mut at = 0;
     'next: while at < run.len() {
@@ -334,7 +330,7 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<P
                 let end = start + (width as i64 - 1) * size;
                 let last = run[run.len() - 1].offset;
                 let inside = end <= last || end.div_euclid(place.row) == last.div_euclid(place.row);
-                may_have_others && 2 * count > width && inside
+                brings_others && 2 * count > width && inside
             };
             let fits = part.windows(2).all(apart) && whole;
             let base_fits = mutant!("vectorize: an address of any row", base.is_multiple_of(bytes), true);
@@ -350,12 +346,15 @@ fn split(kernel: &Kernel, run: &[Candidate], multiples: &mut Multiples) -> Vec<P
     parts
 }
 
-/// Whether all that lies in an array is scalars of the place's type, one behind the other.
-fn is_of_one_scalar(kernel: &Kernel, place: &Place) -> bool {
+/// Whether a load of a place may bring what nobody asks for: of an input, since another thread may write other arrays at the
+/// same time, that is scalars of the place's type, one behind the other.
+fn brings_others(kernel: &Kernel, place: &Place) -> bool {
     let buffer = &kernel.buffers[place.buffer];
     let leaves = &buffer.element.leaves;
+    let is_input = matches!(buffer.kind, BufferKind::Argument { direction: Direction::In, .. });
     let alike = leaves.iter().all(|leaf| leaf.scalar == place.scalar && leaf.extents.is_empty());
-    buffer.layout == Layout::Soa || alike && buffer.element.size == place.scalar.size() * leaves.len() as u64
+    let is_dense = alike && buffer.element.size == place.scalar.size() * leaves.len() as u64;
+    is_input && place.condition.is_none() && (buffer.layout == Layout::Soa || is_dense)
 }
 
 /// A power of two that divides the byte address of the place.

@@ -16,7 +16,6 @@ use super::offsets::OffsetKey;
 use super::selector::Selector;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferKind, Short};
-use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
 
 impl Selector<'_> {
@@ -167,19 +166,6 @@ impl Selector<'_> {
             return (Short::new(), sum);
         }
         (rest, total)
-    }
-
-    /// `index + constant`, where the value is such a sum.
-    pub(super) fn split_sum(&self, value: Value) -> Option<(Value, i64)> {
-        let data = self.kernel.definition_data(value)?;
-        let (Opcode::Add | Opcode::Sub) = data.opcode else { return None };
-        let (left, right) = (data.arguments[0], data.arguments[1]);
-        let constant = |value: Value| self.constant_int(value).and_then(|int| i64::try_from(int).ok());
-        if let Some(literal) = constant(right) {
-            return Some((left, if data.opcode == Opcode::Sub { literal.checked_neg()? } else { literal }));
-        }
-        // `fold` brings literals to the right.
-        (data.opcode == Opcode::Add).then(|| constant(left).map(|literal| (right, literal)))?
     }
 
     fn byte_offset(&mut self, buffer: Buffer, indices: &[Value], scale: u64) -> Reg {

@@ -61,7 +61,7 @@ impl Selector<'_> {
 
     /// An address that a value holds; a literal that is added to it goes into the instruction.
     fn source_address(&mut self, value: Value) -> Address {
-        if let Some((base, offset)) = self.split_sum(value)
+        if let Some((base, offset)) = self.kernel.split_sum(value)
             && i32::try_from(offset).is_ok()
         {
             return Address::new(Base::Reg(self.register(base)), offset);

@@ -131,7 +131,7 @@ fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, lea
 /// Notes what a sum with a literal is a sum of, of which that has been noted before.
 fn note_sum(selector: &mut Selector<'_>, inst: Inst) {
     let kernel = selector.kernel;
-    let Some((value, literal)) = kernel.result_of(inst).and_then(|sum| selector.split_sum(sum)) else {
+    let Some((value, literal)) = kernel.result_of(inst).and_then(|sum| kernel.split_sum(sum)) else {
         return;
     };
     let (root, added) = selector.maps.rooted(kernel, value);
