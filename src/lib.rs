@@ -20,6 +20,8 @@ mod files;
 #[cfg(feature = "tool")]
 mod formula;
 #[cfg(feature = "tool")]
+mod framing;
+#[cfg(feature = "tool")]
 mod interrupt;
 #[cfg(feature = "tool")]
 mod lsp;

@@ -240,11 +240,28 @@ fn no_output_takes_the_place_of_an_input() {
     run("ones", &y, 0, "verified");
 }
 
+#[test]
+fn negative_extents_are_told_with_their_kernel() {
+    let folder = folder();
+    let file = write(
+        folder.path(),
+        "k.krn",
+        "kernel k(x: f32[n]) -> s: f32 {\n    let t[i in 0..n - 5] = x[i]\n    s = sum(i: t[i])\n}\n",
+    );
+    says(&["run", &file, "-D", "n=3"], 1, "kernel `k`: axis 0 of `t` has the negative extent -2");
+}
+
 #[cfg(unix)]
 #[test]
 fn what_has_no_end_is_not_read_for_ever() {
     let started = Instant::now();
     says(&["check", "/dev/zero"], 5, "`/dev/zero` has more than 2^28 bytes, and may have no end");
+    for (verb, code, needle) in [("lsp", 5, "a line of a header has more than 4096 bytes"), ("dap", 0, "")] {
+        let endless = fs::File::open("/dev/zero").expect("it can be read");
+        let output = command(&[verb]).stdin(endless).output().expect("the tool can be started");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(needle), "{verb}: {text}");
+    }
     assert!(started.elapsed() < Duration::from_secs(60));
 }
 

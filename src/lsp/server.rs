@@ -33,7 +33,15 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// The connection breaks.
 pub fn serve() -> Result<(), Failure> {
     let (connection, client, threads) = transport::stdio()?;
-    let (id, parameters) = connection.initialize_start()?;
+    let (id, parameters) = match connection.initialize_start() {
+        Ok(request) => request,
+        Err(error) => {
+            drop((connection, client));
+            // Why nothing came is what the thread that reads knows.
+            threads.join()?;
+            return Err(error.into());
+        }
+    };
     let parameters: lsp::InitializeParams = serde_json::from_value(parameters)?;
     let general = parameters.capabilities.general.as_ref();
     let encoding = Encoding::choose(general.and_then(|known| known.position_encodings.as_deref()));

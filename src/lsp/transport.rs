@@ -1,6 +1,7 @@
 //! Standard input and output. An answer is written as the text that it was made as: a tree of JSON in between would take
 //! longer than the answer itself.
 
+use crate::framing::{self, Frame};
 use crossbeam_channel::{Receiver, Sender, bounded, select, unbounded};
 use lsp_server::{Connection, Message, RequestId};
 use std::io::{self, Write, stdin, stdout};
@@ -44,14 +45,19 @@ impl Threads {
 
 fn read(received: &Sender<Message>) -> io::Result<()> {
     let mut stdin = stdin().lock();
-    while let Some(message) = Message::read(&mut stdin)? {
+    loop {
+        let text = match framing::read(&mut stdin) {
+            Frame::Text(text) => text,
+            Frame::Garbage(words) | Frame::Broken(words) => return Err(io::Error::other(words)),
+            Frame::End => return Ok(()),
+        };
+        let message: Message = serde_json::from_slice(&text)?;
         let is_exit = matches!(&message, Message::Notification(known) if known.method == "exit");
         // Whoever listened is gone.
         if received.send(message).is_err() || is_exit {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
 }
 
 fn write(messages: &Receiver<Message>, outgoing: &Receiver<Outgoing>) -> io::Result<()> {

@@ -36,7 +36,8 @@ pub fn work_of(program: &Program, kernel: &Kernel, sizes: &Sizes) -> Result<Work
     };
     let dims: Vec<i64> =
         kernel.dims.values().map(|dim| sizes.dims.get(&dim.name).copied().unwrap_or(0)).collect();
-    estimate_work(&inputs, &dims).map_err(|error| Failure::new(INPUT, error))
+    estimate_work(&inputs, &dims)
+        .map_err(|error| Failure::new(INPUT, format!("kernel `{}`: {error}", kernel.name)))
 }
 
 impl Request {

@@ -164,14 +164,14 @@ impl LoadedModule {
 /// The parameter buffer of an entry, filled with arguments.
 pub(super) fn param_bytes(entry: &ptx::Entry, args: &[ArgValue]) -> Result<Vec<u8>, String> {
     if args.len() != entry.params.len() {
-        return Err(format!("it has {} parameters, but {} are given", entry.params.len(), args.len()));
+        return Err(format!("parameters: {}, arguments: {}", entry.params.len(), args.len()));
     }
     let (offsets, size) = entry.param_layout();
     let mut buffer = vec![0; size as usize];
     for ((param, offset), arg) in entry.params.values().zip(offsets).zip(args) {
         if arg.0.len() as u64 != param.bytes() {
             return Err(format!(
-                "parameter `{}` has {} bytes, but {} are given",
+                "parameter `{}` has {} bytes, its argument {}",
                 param.name,
                 param.bytes(),
                 arg.0.len()

@@ -187,7 +187,7 @@ fn impossible_launches_are_refused() {
         };
         assert_eq!(reason, format!("{said} bytes of local memory a thread, but at most 524288 are possible"));
     }
-    insta::assert_snapshot!(refused(LaunchConfig::linear(1, 32), &[]), @"it has 1 parameters, but 0 are given");
+    insta::assert_snapshot!(refused(LaunchConfig::linear(1, 32), &[]), @"parameters: 1, arguments: 0");
     let no_entry = bench.device.launch(&bench.module, "nothing", &LaunchConfig::linear(1, 1), &[]);
     assert_eq!(no_entry.unwrap_err().to_string(), "cannot launch `nothing`: the module has no such entry");
 }
