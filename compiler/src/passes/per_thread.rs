@@ -317,6 +317,11 @@ fn smaller_block(kernel: &mut Kernel, launch: Launch, forall: Inst) -> bool {
     if kernel.schedule.block().is_some() || kernel.launches[launch].threads != Some(256) {
         return false;
     }
+    // What clears and adds up a block's copy of an array counts on its threads.
+    let root = &kernel.blocks[kernel.launches[launch].body].insts;
+    if root.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::ThreadIndex) {
+        return false;
+    }
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return false };
     if axes.iter().any(|axis| kernel.schedule.warps(&kernel.axes[*axis].name).is_some()) {
         return false;

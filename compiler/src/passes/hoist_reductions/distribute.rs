@@ -1,4 +1,4 @@
-//! Products inside of an iteration: those that fill an array of its own, and those that end it.
+//! Products inside of an iteration: those that fill an array of its own, and those of what it has made.
 //!
 //! ```text
 //! forall axis0 "i" (v0) {                                                        before
@@ -11,8 +11,8 @@
 //! forall axis0 "i" (v0) { v5: f32 = reduce [max] …; store buf4[v0], v5 }
 //! ```
 //!
-//! A product that ends a loop's body (the weighted mean of an attention) is left alone in its launch in the same way: what stands
-//! before it gets one.
+//! What stands before a product that reads what the iteration has made (the weighted mean of an attention) gets a launch in the
+//! same way; what follows the product stays behind it.
 //!
 //! An element may be made of several products, which get launches of their own in turn.
 //!
@@ -86,7 +86,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     }
     let own = own_arrays(kernel, launch, body);
     let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst, threads))
-        || last(kernel, launch, (forall, body), threads);
+        || behind(kernel, launch, (forall, body), threads);
     if is_split {
         long_rows_last(kernel, launch, own, kernel.blocks[body].params.len());
         // What is left may be one loop, of which the iterations around are axes then: the second product of a row.
@@ -271,21 +271,36 @@ fn array_first(kernel: &mut Kernel, launch: Launch, count: usize, own: usize) {
     kernel.reorder_axes(forall, &order);
 }
 
-/// Gives what stands before a product that ends a loop's body a launch of its own, and leaves what the product uses of it in scratch
-/// memory; whether it could.
-fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), threads: i64) -> bool {
-    let Some((inst, before)) = ends_in(kernel, body) else { return false };
-    if kernel.insts[inst].opcode != Opcode::Forall || !before.iter().any(|inst| is_loop(kernel, *inst)) {
-        return false;
-    }
+/// Gives what stands before a product of a loop's body a launch of its own, and leaves what it and what follows it use of it in
+/// scratch memory; whether there was one. What the product reads is made in the iteration: it cannot go first.
+fn behind(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), threads: i64) -> bool {
+    let insts = insts_of(kernel, body);
+    let is_cut = |kernel: &mut Kernel, at: usize| {
+        let (before, rest) = insts.split_at(at);
+        kernel.insts[rest[0]].opcode == Opcode::Forall
+            && before.iter().any(|inst| is_loop(kernel, *inst))
+            && cut_before(kernel, launch, (forall, body), (before, rest), threads)
+    };
+    (0..insts.len()).any(|at| is_cut(kernel, at))
+}
+
+/// Cuts a loop's body in front of a product, the first of the rest, if it is one.
+fn cut_before(
+    kernel: &mut Kernel,
+    launch: Launch,
+    (forall, body): (Inst, Block),
+    (before, rest): (&[Inst], &[Inst]),
+    threads: i64,
+) -> bool {
+    let inst = rest[0];
     let Some(inner) = Inner::of(kernel, launch, forall, inst, threads) else { return false };
-    let Some(fills) = fills_of_private(kernel, body, inst) else { return false };
+    let Some(fills) = fills_of_private(kernel, body, before, rest) else { return false };
     let conditions = match fills.is_empty() {
         true => inner.conditions.clone(),
         false => inner.conditions.clone().prefers_at_least(&product(inner.own.iter(), kernel), LONG_ROW),
     };
-    let values = values_between(kernel, inst, &before, &inner.around);
-    if !can_move(kernel, launch, (&before, &before), &inner.axes())
+    let values = values_between(kernel, rest, before, &inner.around);
+    if !can_move(kernel, launch, (before, before), &inner.axes())
         || !values.iter().all(|value| kernel.value_type(*value) != Scalar::Bool)
         || ask(kernel, launch, &conditions) != Answer::Yes
     {
@@ -299,16 +314,19 @@ fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), thre
     let mut shared = own_arrays(kernel, launch, body);
     shared.retain(|buffer| !known.contains(buffer));
     long_rows_last(kernel, launch, shared, kernel.blocks[body].params.len());
-    let Some((_, before)) = ends_in(kernel, body) else { return false };
-    let part = Part { axes: inner.around, insts: before, values, span: kernel.insts[inst].span };
+    // Subscripts of what is shared now may stand in front.
+    let insts = insts_of(kernel, body);
+    let Some(at) = insts.iter().position(|other| *other == inst) else { return false };
+    let part =
+        Part { axes: inner.around, insts: insts[..at].to_vec(), values, span: kernel.insts[inst].span };
     let (_, scratch) = launch_of(kernel, launch, &part, "before");
     load(kernel, body, inst, &part, &scratch);
     // What is left before the product are indices and literals.
     let mut wanted: EntitySet<Value> = EntitySet::new();
-    needs_of(kernel, inst, &mut wanted);
-    let kept = slice(kernel, body, inst, &mut wanted);
-    let stays =
-        |other: &Inst| *other == inst || kept.contains(other) || kernel.insts[*other].opcode == Opcode::Yield;
+    rest.iter().for_each(|inst| needs_of(kernel, *inst, &mut wanted));
+    let mut kept = slice(kernel, body, inst, &mut wanted);
+    kept.extend(rest);
+    let stays = |other: &Inst| kept.contains(other) || kernel.insts[*other].opcode == Opcode::Yield;
     let insts = kernel.blocks[body].insts.iter().copied().filter(stays).collect();
     kernel.blocks[body].insts = insts;
     collapse::nested(kernel, launch);
@@ -318,18 +336,19 @@ fn last(kernel: &mut Kernel, launch: Launch, (forall, body): (Inst, Block), thre
     true
 }
 
-/// The last instruction of a body, and those before it.
-fn ends_in(kernel: &Kernel, body: Block) -> Option<(Inst, Vec<Inst>)> {
+/// The instructions of a body, without its `yield`.
+fn insts_of(kernel: &Kernel, body: Block) -> Vec<Inst> {
     let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
-    let insts: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(inst)).collect();
-    let (inst, before) = insts.split_last()?;
-    Some((*inst, before.to_vec()))
+    kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(inst)).collect()
 }
 
-/// What a loop uses of what stands before it and cannot be computed again from indices.
-fn values_between(kernel: &Kernel, inst: Inst, before: &[Inst], around: &[Along]) -> Vec<Value> {
-    let mut values = free_values(kernel, inst);
-    values.extend(kernel.insts[inst].arguments.iter().copied());
+/// What the rest of a body uses of what stands before it and cannot be computed again from indices.
+fn values_between(kernel: &Kernel, rest: &[Inst], before: &[Inst], around: &[Along]) -> Vec<Value> {
+    let mut values = Vec::new();
+    for inst in rest {
+        values.extend(free_values(kernel, *inst));
+        values.extend(kernel.insts[*inst].arguments.iter().copied());
+    }
     let indices: Vec<Value> = around.iter().map(|axis| axis.index).collect();
     let is_made = |value: &Value| kernel.defining_inst(*value).is_some_and(|inst| before.contains(&inst));
     values.retain(|value| is_made(value) && !is_rematerializable(kernel, *value, &indices, 16));
@@ -338,25 +357,30 @@ fn values_between(kernel: &Kernel, inst: Inst, before: &[Inst], around: &[Along]
     values
 }
 
-/// The loops of a body that fill what a loop touches of the arrays that each thread has for itself; `None` where some are filled
-/// otherwise.
-fn fills_of_private(kernel: &Kernel, body: Block, inst: Inst) -> Option<Vec<Inst>> {
+/// The loops that fill what the rest of a body touches of the arrays that each thread has for itself; `None` where some are filled
+/// otherwise, or are written on both sides.
+fn fills_of_private(kernel: &Kernel, body: Block, before: &[Inst], rest: &[Inst]) -> Option<Vec<Inst>> {
     let mut private: Vec<Buffer> = Vec::new();
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inside| {
-            if let Payload::Access { buffer, .. } = kernel.insts[inside].payload
-                && kernel.buffers[buffer].kind == BufferKind::Private
-                && !private.contains(&buffer)
-            {
-                private.push(buffer);
-            }
-        });
+    let mut look = |inst: Inst| {
+        if let Payload::Access { buffer, .. } = kernel.insts[inst].payload
+            && kernel.buffers[buffer].kind == BufferKind::Private
+            && before.iter().any(|other| written_by(kernel, *other).contains(buffer))
+            && !private.contains(&buffer)
+        {
+            private.push(buffer);
+        }
+    };
+    for inst in rest {
+        look(*inst);
+        kernel.insts[*inst]
+            .regions
+            .iter()
+            .for_each(|region| kernel.walk(*region, &mut |_, inside| look(inside)));
     }
-    let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
-    let foralls: Vec<Inst> = kernel.blocks[body].insts.iter().copied().filter(is_forall).collect();
+    let is_forall = |inst: &&Inst| kernel.insts[**inst].opcode == Opcode::Forall;
     let fill = |buffer: Buffer| {
-        let writes = |other: &&Inst| **other != inst && written_by(kernel, **other).contains(buffer);
-        let fill = *foralls.iter().find(writes)?;
+        let fill =
+            *before.iter().filter(is_forall).find(|other| written_by(kernel, **other).contains(buffer))?;
         is_alone(kernel, body, fill, &[BufferKind::Private]).then_some(fill)
     };
     let mut fills = private.into_iter().map(fill).collect::<Option<Vec<Inst>>>()?;
