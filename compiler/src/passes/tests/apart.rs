@@ -113,6 +113,10 @@ const PLACES: &[(&str, Place)] = &[
         "tile contraction: steps past the end are what the code makes of zeros",
         for_sizes(own("quotients", &[("k", 41), ("m", 33), ("n", 24)])),
     ),
+    (
+        "tile contraction: a short copy is a whole vector",
+        for_sizes(at("stage/matrices.krn", "short_copies", &[("k", 100), ("m", 140), ("n", 134)])),
+    ),
     ("tile contraction: a range begins at 0", OF_RANGES),
     ("tile contraction: the end of a range is not masked", OF_RANGES),
     ("tile contraction: the last steps of a range have no chunk", OF_RANGES),

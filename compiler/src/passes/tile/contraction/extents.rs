@@ -29,7 +29,7 @@ const OTHERS: i64 = 48;
 const NUMBER: i64 = 2;
 /// Registers that a thread can have.
 const MOST: i64 = 255;
-/// Bytes of a copy.
+/// Bytes of a row of a fragment's matrix.
 const VECTOR: i64 = 16;
 /// Chunks that shared memory holds, at most and at least, where they are copied in the background.
 const SLOTS: [i64; 2] = [4, 3];
@@ -55,8 +55,10 @@ pub struct Shape {
     pub depth: i64,
     /// Steps of one matrix instruction.
     pub steps: i64,
-    /// Elements of a copy.
+    /// Elements that fragments have side by side in shared memory.
     pub vector: i64,
+    /// Elements of a copy.
+    pub copy: i64,
     /// Chunks that shared memory holds.
     pub slots: i64,
     /// Blocks that a multiprocessor has at a time.
@@ -91,31 +93,33 @@ impl Shape {
     }
 }
 
-/// The shapes that fit, the largest first; of each factor it is said whether it is copied in the background.
-pub fn shapes(found: &Found, copied: [bool; 2], target: &TargetFacts) -> Vec<Shape> {
+/// The shapes that fit, the largest first; of each factor it is said whether it is copied in the background, and of both, by how
+/// many bytes at a time.
+pub fn shapes(found: &Found, (copied, bytes): ([bool; 2], i64), target: &TargetFacts) -> Vec<Shape> {
     let Some(atom) = atom(found.scalars) else { return Vec::new() };
     let is_whole = |tile: &[i64; 2]| tile[0] as u64 >= ROWS && tile[1] as u64 >= 2 * COLUMNS;
     let tiles = TILES.into_iter().filter(is_whole).filter(|tile| *tile != SMALL || copied == [true; 2]);
-    tiles.filter_map(|tile| shape(found, copied, target, (tile, atom.steps as i64))).collect()
+    tiles.filter_map(|tile| shape(found, (copied, bytes), target, (tile, atom.steps as i64))).collect()
 }
 
 fn shape(
     found: &Found,
-    copied: [bool; 2],
+    (copied, bytes): ([bool; 2], i64),
     target: &TargetFacts,
     (tile, steps): ([i64; 2], i64),
 ) -> Option<Shape> {
     let size = found.scalars[0].size() as i64;
-    let vector = VECTOR / size;
+    let (vector, copy) = (VECTOR / size, bytes / size);
     // One vector of rows has no axis to lie along.
-    let is_one = |side: &usize| copied[*side] && !found.factors[*side].along_steps && tile[*side] <= vector;
+    let is_one = |side: &usize| copied[*side] && !found.factors[*side].along_steps && tile[*side] <= copy;
     if (0..2).any(|side| is_one(&side)) {
         return None;
     }
     for warps in [4, 8] {
         for depth in DEPTHS {
             let warps = along(tile, warps)?;
-            let mut shape = Shape { tile, warps, depth, steps, vector, slots: 0, resident: 1, cycles: 0 };
+            let mut shape =
+                Shape { tile, warps, depth, steps, vector, copy, slots: 0, resident: 1, cycles: 0 };
             let threads = shape.threads();
             // What comes through registers is in them while a chunk is multiplied.
             let held: i64 =
@@ -124,7 +128,7 @@ fn shape(
             let fragments = (rows + columns) * steps * size / 32 / 4;
             let addresses: i64 = (0..2)
                 .filter(|side| copied[*side])
-                .map(|side| tile[side] * depth / vector / threads * of_addresses(found, side))
+                .map(|side| tile[side] * depth / copy / threads * of_addresses(found, side))
                 .sum();
             let registers = tile[0] * tile[1] / threads + held + fragments + addresses + OTHERS;
             if registers > MOST {

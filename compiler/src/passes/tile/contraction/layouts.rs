@@ -25,7 +25,7 @@ pub type Home = usize;
 impl Layouts {
     pub fn new(shape: &Shape) -> Self {
         let [rows, columns] = shape.tile;
-        let [chunks, of_rows, of_columns] = [shape.depth, rows, columns].map(|extent| extent / shape.vector);
+        let [chunks, of_rows, of_columns] = [shape.depth, rows, columns].map(|extent| extent / shape.copy);
         let extents = [rows, columns, shape.steps, shape.depth, chunks, of_rows, of_columns];
         let axis =
             |(name, extent): (&&str, i64)| TileAxis { name: (*name).to_string(), extent: extent as u64 };

@@ -42,12 +42,13 @@ mod range;
 mod steps;
 
 use super::blocks::aligned;
-use super::found::LoopAxis;
-use crate::analysis::{Affine, Answer, Conditions, ask, polynomial_of};
+use super::found::{LoopAxis, buffer_of};
+use crate::analysis::{Affine, Answer, Conditions, Polynomial, ask, polynomial_of};
 use crate::atoms::{COLUMNS, ROWS};
 use crate::data::Scalar;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
+use crate::ir::op::Effect;
 use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
@@ -103,6 +104,8 @@ fn has_atom(target: &TargetFacts, scalars: [Scalar; 2]) -> bool {
     has && target.async_copies && target.warp_size == 32
 }
 
+/// Bytes of a copy in the background: the more, the fewer instructions.
+const COPIES: [i64; 3] = [16, 8, 4];
 /// Results of a tile from which on sizes are asked whether all tiles are whole: masks cost the others next to nothing.
 const LARGE: i64 = 128 * 128;
 
@@ -113,15 +116,20 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         return None;
     }
     let mut copied = [false; 2];
+    let mut bytes = COPIES[0];
     for (side, is_copied) in copied.iter_mut().enumerate() {
-        let Some(needed) = vectors(kernel, found, side) else { continue };
-        *is_copied = all_hold(kernel, launch, needed);
-        if !*is_copied {
+        let fitting = COPIES.into_iter().filter(|copy| *copy <= bytes).find(|copy| {
+            let lanes = *copy as u64 / found.scalars[side].size();
+            vectors(kernel, found, side, lanes).is_some_and(|needed| all_hold(kernel, launch, needed))
+        });
+        match fitting {
+            Some(copy) => (*is_copied, bytes) = (true, copy),
             // The other one alone is seldom worth a question.
-            break;
+            None if vectors(kernel, found, side, 1).is_some() => break,
+            None => {}
         }
     }
-    let shapes = shapes(found, copied, target);
+    let shapes = shapes(found, (copied, bytes), target);
     let costs: Vec<Expr> = shapes.iter().map(|shape| sizes.cost(shape, target)).collect();
     let shape = shapes.iter().enumerate().find(|(at, _)| {
         let others = costs[at + 1..].iter().cloned().chain([sizes.cost_one_by_one(target)]);
@@ -133,6 +141,10 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     let (_, shape) = shape?;
     let asks = copied == [true; 2] && found.range.is_none() && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
+    // Two neighbours that a thread has of the results are stored together where they may be.
+    pairs(kernel, found).into_iter().for_each(|needed| {
+        all_hold(kernel, launch, needed);
+    });
     Some(Plan { shape: shape.clone(), copied, whole })
 }
 
@@ -157,16 +169,15 @@ fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
         Expr::Int(extent) => Expr::Int(extent % tile),
         extent => Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(tile)),
     });
-    let all = rests.reduce(|left, right| match (left, right) {
-        (Expr::Int(0), rest) | (rest, Expr::Int(0)) => rest,
-        (left, right) => Expr::binary(BinaryOp::Add, left, right),
-    });
-    let whole = Expr::binary(BinaryOp::Equal, all.unwrap_or(Expr::Int(0)), Expr::Int(0));
-    Conditions::new().needs(whole).needs_at_least(&sizes.steps, shape.slots * shape.depth)
+    // One by one: that one extent is a multiple says something of the rows of arrays.
+    let all = rests
+        .filter(|rest| *rest != Expr::Int(0))
+        .fold(Conditions::new(), |all, rest| all.needs(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))));
+    all.needs_at_least(&sizes.steps, shape.slots * shape.depth)
 }
 
-/// What must hold for a factor to be copied in vectors; `None` where it cannot be.
-fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
+/// What must hold for a factor to be copied in vectors of so many elements; `None` where it cannot be.
+fn vectors(kernel: &Kernel, found: &Found, side: usize, lanes: u64) -> Option<Vec<Expr>> {
     let factor = &found.factors[side];
     let load = factor.load?;
     // Vectors of steps would begin anywhere, and some of each row's be there.
@@ -190,8 +201,26 @@ fn vectors(kernel: &Kernel, found: &Found, side: usize) -> Option<Vec<Expr>> {
     let moves = |axis: &&LoopAxis| guards.iter().any(|guard| affine.depends(guard.condition, axis.index));
     let behind = along.iter().rposition(moves).map_or(0, |at| at + 1);
     let axes = &along[first.max(behind)..];
-    let lanes = 16 / found.scalars[side].size();
     if axes.is_empty() { None } else { aligned(kernel, axes, step.as_wrapped(), load, lanes) }
+}
+
+/// For each array that is stored: what must hold for two columns side by side to be one access.
+fn pairs(kernel: &Kernel, found: &Found) -> Vec<Vec<Expr>> {
+    let columns = found.of_side(1);
+    let Some(last) = columns.last() else { return Vec::new() };
+    let mut stores = Vec::new();
+    kernel.walk(found.body, &mut |_, inst| {
+        let is_store = kernel.insts[inst].opcode.info().effect == Effect::Write;
+        if is_store && buffer_of(kernel, inst).is_some() {
+            stores.push(inst);
+        }
+    });
+    let mut affine = Affine::new(kernel);
+    let needed = stores.into_iter().filter_map(|store| {
+        let step = affine.step(store, last.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
+        aligned(kernel, &[*last], step, store, 2).filter(|needed| !needed.is_empty())
+    });
+    needed.collect()
 }
 
 /// Whether the schedule says something of the axes, or of what goes through shared memory.

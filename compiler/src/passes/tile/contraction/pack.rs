@@ -25,7 +25,7 @@
 
 use super::extents::{BEGIN, Sizes, ceil_div, mul};
 use super::found::Found;
-use super::{all_hold, has_atom, is_said, plan, vectors};
+use super::{COPIES, all_hold, has_atom, is_said, plan, vectors};
 use crate::analysis::{
     Affine, Answer, Atom, Conditions, Polynomial, ask, code, polynomial_of, written_buffers,
 };
@@ -54,6 +54,11 @@ const MEMORY: i64 = 16;
 const COMPUTED: i64 = 4;
 /// Bytes of a copy at most.
 const ROOM: i64 = 1 << 28;
+
+/// Elements of the largest copy in the background.
+fn lanes(found: &Found, side: usize) -> u64 {
+    COPIES[0] as u64 / found.scalars[side].size()
+}
 
 /// The pass.
 pub struct PackOperands;
@@ -177,7 +182,7 @@ fn operands(kernel: &Kernel, launch: Launch, found: &Found, at: usize) -> Option
             (0..subscripts.len()).filter(|axis| affine.depends(subscripts[*axis], index)).collect();
         // Neighbours along its own axis are vectors as well, and those of the last axis of steps stay what they are.
         let stays = moved.is_empty() || !factor.along_steps || at + 1 == found.steps.len();
-        if stays && vectors(kernel, found, side).is_some() {
+        if stays && vectors(kernel, found, side, lanes(found, side)).is_some() {
             continue;
         }
         let [axis] = moved[..] else { return None };
@@ -237,7 +242,7 @@ fn is_same(left: &Expr, right: &Expr) -> bool {
 
 /// Whether a factor is copied in vectors.
 fn is_copied(kernel: &mut Kernel, launch: Launch, found: &Found, side: usize) -> bool {
-    vectors(kernel, found, side).is_some_and(|needed| all_hold(kernel, launch, needed))
+    vectors(kernel, found, side, lanes(found, side)).is_some_and(|needed| all_hold(kernel, launch, needed))
 }
 
 /// Whether the copies cost less than the elements of the factors cost that come through registers.

@@ -167,7 +167,7 @@ impl Program<'_> {
         let local = [outer, step].map(|axis| {
             let index = Self::index(emit, axis);
             let is_vector = matches!(axis, CHUNK_VECTOR | ROW_VECTOR | COLUMN_VECTOR);
-            if is_vector { emit.mul_int(index, self.shape().vector) } else { index }
+            if is_vector { emit.mul_int(index, self.shape().copy) } else { index }
         });
         let begin = match self.found.range {
             None => first,
@@ -305,7 +305,8 @@ impl Program<'_> {
         let from = place(emit);
         let mut part = self.part(emit, side, first);
         let (address, inside) = self.source(emit, side, &mut part);
-        let bytes = emit.int(self.shape().vector * self.found.scalars[side].size() as i64);
+        let bytes = self.shape().copy * self.found.scalars[side].size() as i64;
+        let bytes = emit.int(mutant!("tile contraction: a short copy is a whole vector", bytes, 16));
         let mut operands = self.subscripts(emit, side, slot, part.local).to_vec();
         operands.extend([address, bytes]);
         let masks = [part.masks[side], part.masks[2], inside].into_iter().flatten();
