@@ -117,6 +117,10 @@ const PLACES: &[(&str, Place)] = &[
         "tile contraction: a short copy is a whole vector",
         for_sizes(at("stage/matrices.krn", "short_copies", &[("k", 100), ("m", 140), ("n", 134)])),
     ),
+    (
+        "privatize: a block walks to the end of its part",
+        for_sizes(at("combine/privatized.krn", "of_images", &[("h", 3), ("n", 3), ("w", 70000)])),
+    ),
     ("tile contraction: a range begins at 0", OF_RANGES),
     ("tile contraction: the end of a range is not masked", OF_RANGES),
     ("tile contraction: the last steps of a range have no chunk", OF_RANGES),

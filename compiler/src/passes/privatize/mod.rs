@@ -19,22 +19,27 @@
 //! a warp then never meet, neither in a bin nor in a bank, whatever the data. Fewer than 32 copies are slower than one
 //! on skewed data, because equal elements of a warp, which the hardware adds up by itself, are torn apart.
 //!
+//! Of an array with a part for each iteration of an outer axis, as the histograms of many images, a block has one such part
+//! (`rows.rs`).
+//!
 //! # Preconditions
 //!
 //! The array has at most 16 KiB of 32-bit integers; all of its extents but the first are constant. Where that is a size, a block
 //! has room for as many elements as a guard allows, and clears and adds up those that there are. The launch does nothing with the
 //! array but combine by one operation. A launch over few elements keeps the plain form: the plan chooses.
 
-use super::pass::{Changed, Pass, PassContext};
-use super::special::specialize;
+mod rows;
+
 use crate::analysis::Conditions;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Axis, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Combiner, Opcode};
 use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::passes::pass::{Changed, Pass, PassContext};
+use crate::passes::special::specialize;
 
 pub struct Privatize;
 
@@ -96,6 +101,7 @@ impl Pass for Privatize {
             for room in [MAX_COPIED_BYTES / LANES / SIZE, MAX_BYTES / SIZE] {
                 changed |= within(kernel, launch, room, context);
             }
+            changed |= rows::give(kernel, launch, context);
         }
         changed.into()
     }
@@ -144,8 +150,8 @@ impl Found {
     }
 }
 
-/// The array of a launch of which a block has a copy, with room for so many elements where that is not constant.
-fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
+/// The loop of a launch whose iterations combine into one array and do nothing else with it, the array, and how.
+fn combining(kernel: &Kernel, launch: Launch) -> Option<(Inst, Buffer, Combiner)> {
     let root = kernel.launches[launch].body;
     let mut loops =
         kernel.blocks[root].insts.iter().copied().filter(|inst| !kernel.insts[*inst].regions.is_empty());
@@ -171,9 +177,15 @@ fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
     kernel.walk(root, &mut |_, inst| {
         fits &= !matches!(kernel.insts[inst].payload, Payload::Access { buffer: other, .. } if other == buffer);
     });
-    let data = &kernel.buffers[buffer];
-    let integer = matches!(data.element.as_scalar(), Some(Scalar::U32 | Scalar::I32));
+    let integer = matches!(kernel.buffers[buffer].element.as_scalar(), Some(Scalar::U32 | Scalar::I32));
     let native = !matches!(op, Combiner::Mul | Combiner::ArgMin | Combiner::ArgMax);
+    (fits && integer && native).then_some((forall, buffer, op))
+}
+
+/// The array of a launch of which a block has a copy, with room for so many elements where that is not constant.
+fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
+    let (forall, buffer, op) = combining(kernel, launch)?;
+    let data = &kernel.buffers[buffer];
     let (first, inner) = data.extents.split_first()?;
     let literal = |extent: &Expr| if let Expr::Int(extent) = extent { Some(*extent) } else { None };
     let inner: Vec<i64> = inner.iter().map(literal).collect::<Option<_>>()?;
@@ -189,7 +201,7 @@ fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
     let small = (1..=MAX_BYTES / SIZE).contains(&elements);
     let extents = [&[rows][..], &inner].concat();
     let (first, copies) = (first.clone(), Copies::of(elements));
-    (fits && integer && native && small).then_some(Found { forall, buffer, op, extents, first, copies })
+    small.then_some(Found { forall, buffer, op, extents, first, copies })
 }
 
 /// Enough iterations, and enough along the axis that is dealt out for every block to have some; `None` where the host does
@@ -222,56 +234,134 @@ fn apply(kernel: &mut Kernel, launch: Launch, (dealt, room): (usize, i64), conte
     let Some(found) = find(kernel, launch, room) else { return };
     let span = kernel.insts[found.forall].span;
     spread(kernel, launch, &found, dealt, context);
-    let data = kernel.buffers[found.buffer].clone();
-    let scalar = data.element.as_scalar().unwrap_or(Scalar::U32);
-    let mut whole = found.extents.clone();
-    if found.copies.count > 1 {
-        whole.push(found.copies.count);
-    }
-    let extents = whole.iter().map(|extent| Expr::Int(*extent)).collect();
-    let own = kernel.buffers.push(BufferData {
-        name: format!("{}_of_block", data.name),
-        kind: BufferKind::Shared,
-        extents,
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-        ..data
-    });
     let threads = i64::from(kernel.launches[launch].threads.unwrap_or(1));
     let root = kernel.launches[launch].body;
+    let held = Held::new(kernel, (found.buffer, found.op), found.extents.clone(), found.copies.count);
     let mut insts = std::mem::take(&mut kernel.blocks[root].insts);
     let position = insts.iter().position(|inst| *inst == found.forall).unwrap_or(insts.len());
     let after = insts.split_off(position);
     kernel.blocks[root].insts = insts;
     let mut emit = Emit::new(kernel, root, span);
-    let tid = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
     let elements = emit.expression(&found.elements());
-    let places = emit.mul_int(elements, found.copies.count);
-    each(&mut emit, tid, threads, places, |emit, place| {
-        let identity = emit.identity(found.op, scalar)[0];
-        let indices = subscripts(emit, place, &whole);
-        emit.store(own, 0, &indices, identity);
-    });
-    let copy = (found.copies.count > 1).then(|| emit.rem_by(tid, found.copies.count));
+    let team = Team { tid: emit.value(Opcode::ThreadIndex, Payload::None, &[]), threads, elements };
+    held.clear(&mut emit, &team);
+    let copy = held.copy(&mut emit, &team);
     emit.barrier();
     emit.kernel.blocks[root].insts.extend(after);
-    redirect(emit.kernel, &found, own, copy);
+    let body = emit.kernel.insts[found.forall].regions[0];
+    held.redirect(emit.kernel, body, (0, copy));
     emit.barrier();
-    each(&mut emit, tid, threads, elements, |emit, place| {
-        let identity = emit.identity(found.op, scalar)[0];
-        let indices = subscripts(emit, place, &found.extents);
-        let value = match copy {
-            None => emit.load(own, 0, &indices),
-            Some(first) => add_up(emit, &found, (own, &indices), first, identity),
-        };
-        let changed = emit.binary(Opcode::Ne, value, identity);
-        emit.if_then(changed, |emit| {
-            let payload = Payload::Atomic { buffer: found.buffer, leaf: 0, op: found.op };
-            let arguments: Vec<Value> = indices.iter().copied().chain([value]).collect();
-            emit.inst(Opcode::Atomic, payload, &arguments);
+    held.merge(&mut emit, &team, (&[], copy));
+}
+
+/// A block's copies of an array, or of a part of one.
+struct Held {
+    buffer: Buffer,
+    op: Combiner,
+    own: Buffer,
+    extents: Vec<i64>,
+    /// How many copies there are of each element.
+    count: i64,
+}
+
+/// The threads of a block, and how many elements they share.
+struct Team {
+    tid: Value,
+    threads: i64,
+    elements: Value,
+}
+
+impl Held {
+    fn new(kernel: &mut Kernel, (buffer, op): (Buffer, Combiner), extents: Vec<i64>, count: i64) -> Self {
+        let data = kernel.buffers[buffer].clone();
+        let copies = (count > 1).then_some(count);
+        let own = kernel.buffers.push(BufferData {
+            name: format!("{}_of_block", data.name),
+            kind: BufferKind::Shared,
+            extents: extents.iter().copied().chain(copies).map(Expr::Int).collect(),
+            layout: Layout::Aos,
+            layout_fixed: true,
+            cache: None,
+            ..data
         });
-    });
+        Self { buffer, op, own, extents, count }
+    }
+
+    fn identity(&self, emit: &mut Emit<'_>) -> Value {
+        let scalar = emit.kernel.buffers[self.buffer].element.as_scalar().unwrap_or(Scalar::U32);
+        emit.identity(self.op, scalar)[0]
+    }
+
+    /// Nothing is in any copy.
+    fn clear(&self, emit: &mut Emit<'_>, team: &Team) {
+        let places = emit.mul_int(team.elements, self.count);
+        let copies = (self.count > 1).then_some(self.count);
+        let whole: Vec<i64> = self.extents.iter().copied().chain(copies).collect();
+        each(emit, team, places, |emit, place| {
+            let identity = self.identity(emit);
+            let indices = subscripts(emit, place, &whole);
+            emit.store(self.own, 0, &indices, identity);
+        });
+    }
+
+    /// The copy of a thread, where there are several.
+    fn copy(&self, emit: &mut Emit<'_>, team: &Team) -> Option<Value> {
+        (self.count > 1).then(|| emit.rem_by(team.tid, self.count))
+    }
+
+    /// Lets the loop's atomics combine into the block's copy, or the lane's; so many subscripts in front are the same for all of
+    /// the block's.
+    fn redirect(&self, kernel: &mut Kernel, body: Block, (around, copy): (usize, Option<Value>)) {
+        let mut atomics = Vec::new();
+        kernel.walk(body, &mut |_, inst| {
+            if matches!(kernel.insts[inst].payload, Payload::Atomic { .. }) {
+                atomics.push(inst);
+            }
+        });
+        for inst in atomics {
+            if let Payload::Atomic { buffer, .. } = &mut kernel.insts[inst].payload {
+                *buffer = self.own;
+            }
+            let arguments = &mut kernel.insts[inst].arguments;
+            arguments.drain(..around);
+            let value = arguments.len() - 1;
+            if let Some(copy) = copy {
+                arguments.insert(value, copy);
+            }
+        }
+    }
+
+    /// Combines what the block has with the array: with the part of it behind some subscripts.
+    fn merge(&self, emit: &mut Emit<'_>, team: &Team, (around, copy): (&[Value], Option<Value>)) {
+        each(emit, team, team.elements, |emit, place| {
+            let identity = self.identity(emit);
+            let indices = subscripts(emit, place, &self.extents);
+            let value = match copy {
+                None => emit.load(self.own, 0, &indices),
+                Some(first) => self.add_up(emit, &indices, first, identity),
+            };
+            let changed = emit.binary(Opcode::Ne, value, identity);
+            emit.if_then(changed, |emit| {
+                let payload = Payload::Atomic { buffer: self.buffer, leaf: 0, op: self.op };
+                let arguments: Vec<Value> = around.iter().chain(&indices).copied().chain([value]).collect();
+                emit.inst(Opcode::Atomic, payload, &arguments);
+            });
+        });
+    }
+
+    /// All copies of one element, combined. Each thread begins with another copy, so that the lanes of a warp read different
+    /// banks.
+    fn add_up(&self, emit: &mut Emit<'_>, indices: &[Value], first: Value, identity: Value) -> Value {
+        let (zero, one, count) = (emit.int(0), emit.int(1), emit.int(self.count));
+        let sums = emit.for_loop("copy", (zero, count, one), &[identity], |emit, step, sums| {
+            let place = emit.add(first, step);
+            let place = emit.rem_by(place, self.count);
+            let indices: Vec<Value> = indices.iter().copied().chain([place]).collect();
+            let value = emit.load(self.own, 0, &indices);
+            emit.combine(self.op, sums, &[value])
+        });
+        sums[0]
+    }
 }
 
 /// Lets a grid that fills the machine walk over the loop's range: each block has its part of one axis, and all of the others.
@@ -303,57 +393,10 @@ fn spread(kernel: &mut Kernel, launch: Launch, found: &Found, dealt: usize, cont
     }
 }
 
-/// Lets the loop's atomics combine into the block's copy, or the lane's.
-fn redirect(kernel: &mut Kernel, found: &Found, own: Buffer, copy: Option<Value>) {
-    let body = kernel.insts[found.forall].regions[0];
-    let mut atomics = Vec::new();
-    kernel.walk(body, &mut |_, inst| {
-        if matches!(kernel.insts[inst].payload, Payload::Atomic { .. }) {
-            atomics.push(inst);
-        }
-    });
-    for inst in atomics {
-        if let Payload::Atomic { buffer, .. } = &mut kernel.insts[inst].payload {
-            *buffer = own;
-        }
-        let arguments = &mut kernel.insts[inst].arguments;
-        let value = arguments.len() - 1;
-        if let Some(copy) = copy {
-            arguments.insert(value, copy);
-        }
-    }
-}
-
-/// All copies of one element, combined. Each thread begins with another copy, so that the lanes of a warp read
-/// different banks.
-fn add_up(
-    emit: &mut Emit<'_>,
-    found: &Found,
-    (own, indices): (Buffer, &[Value]),
-    first: Value,
-    identity: Value,
-) -> Value {
-    let (zero, one, count) = (emit.int(0), emit.int(1), emit.int(found.copies.count));
-    let sums = emit.for_loop("copy", (zero, count, one), &[identity], |emit, step, sums| {
-        let place = emit.add(first, step);
-        let place = emit.rem_by(place, found.copies.count);
-        let indices: Vec<Value> = indices.iter().copied().chain([place]).collect();
-        let value = emit.load(own, 0, &indices);
-        emit.combine(found.op, sums, &[value])
-    });
-    sums[0]
-}
-
 /// A loop over so many places, shared by the block's threads.
-fn each(
-    emit: &mut Emit<'_>,
-    tid: Value,
-    threads: i64,
-    count: Value,
-    body: impl FnOnce(&mut Emit<'_>, Value),
-) {
-    let step = emit.int(threads);
-    emit.for_loop("element", (tid, count, step), &[], |emit, index, _| {
+fn each(emit: &mut Emit<'_>, team: &Team, count: Value, body: impl FnOnce(&mut Emit<'_>, Value)) {
+    let step = emit.int(team.threads);
+    emit.for_loop("element", (team.tid, count, step), &[], |emit, index, _| {
         body(emit, index);
         Vec::new()
     });
@@ -367,7 +410,8 @@ fn subscripts(emit: &mut Emit<'_>, place: Value, extents: &[i64]) -> Vec<Value> 
         indices.push(emit.rem_by(rest, *extent));
         rest = emit.div_by(rest, *extent);
     }
-    indices.push(rest);
+    // There is one row, perhaps.
+    indices.push(if extents.first() == Some(&1) { emit.int(0) } else { rest });
     indices.reverse();
     indices
 }
