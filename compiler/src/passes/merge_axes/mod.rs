@@ -19,7 +19,8 @@
 //! # Preconditions
 //!
 //! Both are axes of one loop, from 0 to the array's extents. Their indices are used as neighbouring subscripts alone, the
-//! outer one directly before the inner one, in all launches that access those arrays.
+//! outer one directly before the inner one, in all launches that access those arrays. Where the loops have sums in them, another
+//! launch may pick rows by literals (`gate[i, 0, o]`, `gate[i, 1, o]` of a product with columns `g` and `o`).
 
 mod pairs;
 
@@ -60,7 +61,10 @@ impl Pass for MergeAxes {
 /// Makes axes one that belong together.
 fn merge(kernel: &mut Kernel, pairs: &Pairs) {
     for (inst, at) in &pairs.accesses {
-        kernel.insts[*inst].arguments.remove(*at);
+        let row = kernel.insts[*inst].arguments.remove(*at);
+        if let Some(row) = kernel.int_of(row) {
+            pick(kernel, *inst, *at, (row as i64, pairs));
+        }
     }
     for (buffer, at) in &pairs.dimensions {
         if let BufferKind::Argument { position, .. } = kernel.buffers[*buffer].kind
@@ -99,6 +103,29 @@ fn merge(kernel: &mut Kernel, pairs: &Pairs) {
             kernel.schedule.remark(&name, text);
         }
     }
+}
+
+/// Lets a subscript be counted from a row's start.
+fn pick(kernel: &mut Kernel, inst: Inst, at: usize, (row, pairs): (i64, &Pairs)) {
+    let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = kernel.insts[inst].payload else {
+        return;
+    };
+    // The axes behind it that are one already.
+    let behind =
+        (at + 1..).take_while(|next| *next == at + 1 || pairs.dimensions.contains(&(buffer, *next - 1)));
+    let extents = behind.filter_map(|next| kernel.buffers[buffer].extents.get(next).cloned());
+    let extent = extents.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right));
+    let (Some(block), Some(extent)) = (kernel.parents().block_of[inst].expand(), extent) else { return };
+    let insts = &mut kernel.blocks[block].insts;
+    let after = insts.split_off(insts.iter().position(|known| *known == inst).unwrap_or(insts.len()));
+    let span = kernel.insts[inst].span;
+    let mut emit = Emit::new(kernel, block, span);
+    let extent = emit.expression(&extent);
+    let begin = emit.mul_int(extent, row);
+    let inner = emit.kernel.insts[inst].arguments[at];
+    let place = if row == 0 { inner } else { emit.add(begin, inner) };
+    kernel.insts[inst].arguments[at] = mutant!("merge_axes: all rows are the first", place, inner);
+    kernel.blocks[block].insts.extend(after);
 }
 
 /// The launch that runs an instruction.

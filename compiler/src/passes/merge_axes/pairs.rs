@@ -14,11 +14,14 @@ type Dimension = (Buffer, usize);
 /// A loop, and its axes by their places: the outer one of the two, and the inner one.
 type Axes = (Inst, usize, usize);
 
+/// Axes of arrays and of loops.
+type Together = (BTreeSet<Dimension>, BTreeSet<Axes>);
+
 /// What becomes one together.
 pub struct Pairs {
     /// The later axes of an array first.
     pub dimensions: Vec<Dimension>,
-    /// Of each access, the subscript that goes; the later ones first.
+    /// Of each access, the subscript that goes, into the one behind it where it is a literal; the later ones first.
     pub accesses: Vec<(Inst, usize)>,
     pub loops: Vec<Axes>,
 }
@@ -48,9 +51,9 @@ pub fn find(kernel: &Kernel) -> Option<Pairs> {
     while !dimensions.is_empty() {
         let misfit = |(inst, buffer): &(Inst, Buffer)| {
             let of_it = dimensions.range((*buffer, 0)..(*buffer, usize::MAX));
-            let fits = |at: usize| {
-                let axes = axes(kernel, &uses, *inst, at);
-                axes.is_some_and(|axes| belong(kernel, &uses, axes, &dimensions))
+            let fits = |at: usize| match axes(kernel, &uses, *inst, at) {
+                Some(axes) => belong(kernel, &uses, axes, &dimensions),
+                None => picks(kernel, *inst, at),
             };
             of_it.filter(|known| !fits(known.1)).copied().collect::<Vec<_>>()
         };
@@ -60,26 +63,19 @@ pub fn find(kernel: &Kernel) -> Option<Pairs> {
         }
         dimensions.retain(|known| !misfits.contains(known));
     }
-    let first = *dimensions.first()?;
-    let mut together = BTreeSet::from([first]);
-    let mut loops: BTreeSet<Axes> = BTreeSet::new();
-    loop {
-        let known = (together.len(), loops.len());
-        for (inst, buffer) in &uses.accesses {
-            for at in 0..kernel.buffers[*buffer].extents.len().saturating_sub(1) {
-                let Some(axes) = axes(kernel, &uses, *inst, at) else { continue };
-                if dimensions.contains(&(*buffer, at))
-                    && (together.contains(&(*buffer, at)) || loops.contains(&axes))
-                {
-                    together.insert((*buffer, at));
-                    loops.insert(axes);
-                }
-            }
-        }
-        if known == (together.len(), loops.len()) {
-            break;
-        }
-    }
+    let is_picked = |(together, _): &Together| {
+        uses.accesses.iter().any(|(inst, buffer)| {
+            let mut places = together.iter().filter(|known| known.0 == *buffer);
+            places.any(|known| axes(kernel, &uses, *inst, known.1).is_none())
+        })
+    };
+    // Sums gain where rows are picked by literals elsewhere: their tiles have one axis.
+    let has_sum = |(inst, ..): &Axes| kernel.blocks_in(kernel.insts[*inst].regions[0]).len() > 1;
+    let all = dimensions.iter().map(|first| joined(kernel, &uses, &dimensions, *first));
+    let (picked, plain): (Vec<Together>, Vec<Together>) =
+        all.filter(|(_, loops)| !loops.is_empty()).partition(is_picked);
+    let gains = |(_, loops): &Together| loops.iter().all(has_sum);
+    let (together, loops) = plain.into_iter().chain(picked.into_iter().filter(gains)).next()?;
     let of = |(inst, buffer): &(Inst, Buffer)| {
         let places = together.iter().rev().filter(|known| known.0 == *buffer).map(|known| known.1);
         places.map(|at| (*inst, at)).collect::<Vec<_>>()
@@ -90,6 +86,34 @@ pub fn find(kernel: &Kernel) -> Option<Pairs> {
         accesses,
         loops: loops.into_iter().collect(),
     })
+}
+
+/// The axes of arrays, and of loops, that become one with one.
+fn joined(kernel: &Kernel, uses: &Uses, dimensions: &BTreeSet<Dimension>, first: Dimension) -> Together {
+    let mut together = BTreeSet::from([first]);
+    let mut loops: BTreeSet<Axes> = BTreeSet::new();
+    loop {
+        let known = (together.len(), loops.len());
+        for (inst, buffer) in &uses.accesses {
+            for at in 0..kernel.buffers[*buffer].extents.len().saturating_sub(1) {
+                let Some(axes) = axes(kernel, uses, *inst, at) else { continue };
+                if dimensions.contains(&(*buffer, at))
+                    && (together.contains(&(*buffer, at)) || loops.contains(&axes))
+                {
+                    together.insert((*buffer, at));
+                    loops.insert(axes);
+                }
+            }
+        }
+        if known == (together.len(), loops.len()) {
+            return (together, loops);
+        }
+    }
+}
+
+/// Whether an access picks a row by a literal: its place along both axes is the literal's row, and what is along the inner one.
+fn picks(kernel: &Kernel, inst: Inst, at: usize) -> bool {
+    kernel.int_of(kernel.insts[inst].arguments[at]).is_some()
 }
 
 fn uses(kernel: &Kernel) -> Uses {

@@ -10,7 +10,7 @@
 //! barrier; atomic add buf1[v4, …], reduce of buf2[…, 0..32]
 //! ```
 
-use super::{Copies, Held, LANES, MAX_BYTES, MIN_TURNS, SIZE, Team, combining};
+use super::held::{Copies, Held, LANES, MAX_BYTES, MIN_TURNS, SIZE, Team, combining};
 use crate::analysis::{Conditions, block_count};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;

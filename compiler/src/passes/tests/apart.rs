@@ -118,8 +118,12 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("stage/matrices.krn", "short_copies", &[("k", 100), ("m", 140), ("n", 134)])),
     ),
     (
+        "merge_axes: all rows are the first",
+        at("stage/matrices.krn", "picked_gates", &[("b", 3), ("h", 2), ("k", 16), ("n", 5)]),
+    ),
+    (
         "privatize: a block walks to the end of its part",
-        for_sizes(at("combine/privatized.krn", "of_images", &[("h", 3), ("n", 3), ("w", 70000)])),
+        for_sizes(at("combine/privatized.krn", "of_long_rows", &[("n", 3), ("w", 131_100)])),
     ),
     ("tile contraction: a range begins at 0", OF_RANGES),
     ("tile contraction: the end of a range is not masked", OF_RANGES),

@@ -141,6 +141,11 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     let (_, shape) = shape?;
     let asks = copied == [true; 2] && found.range.is_none() && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
+    if whole {
+        // That one extent is a multiple says something of the rows of arrays, too.
+        let none = |rest| Expr::binary(BinaryOp::Equal, rest, Expr::Int(0));
+        all_hold(kernel, launch, rests(&sizes, shape).into_iter().map(none).collect());
+    }
     // Two neighbours that a thread has of the results are stored together where they may be.
     pairs(kernel, found).into_iter().for_each(|needed| {
         all_hold(kernel, launch, needed);
@@ -161,19 +166,23 @@ fn all_hold(kernel: &mut Kernel, launch: Launch, needed: Vec<Expr>) -> bool {
     ask(kernel, launch, &conditions) == Answer::Yes
 }
 
-/// That no tile and no chunk has a rest, and that there are as many chunks as shared memory has places for.
+/// That no tile and no chunk has a rest, and that there are as many chunks as shared memory has places for: one condition, for code
+/// relies on each that holds, also where another one does not.
 fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
+    let all = rests(sizes, shape).into_iter().reduce(|left, right| Expr::binary(BinaryOp::Add, left, right));
+    let whole = Expr::binary(BinaryOp::Equal, all.unwrap_or(Expr::Int(0)), Expr::Int(0));
+    Conditions::new().needs(whole).needs_at_least(&sizes.steps, shape.slots * shape.depth)
+}
+
+/// What is left of rows, columns and steps behind the last whole tile or chunk.
+fn rests(sizes: &Sizes, shape: &Shape) -> Vec<Expr> {
     let parts =
         [(&sizes.outer[0], shape.tile[0]), (&sizes.outer[1], shape.tile[1]), (&sizes.steps, shape.depth)];
     let rests = parts.into_iter().map(|(extent, tile)| match extent {
         Expr::Int(extent) => Expr::Int(extent % tile),
         extent => Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(tile)),
     });
-    // One by one: that one extent is a multiple says something of the rows of arrays.
-    let all = rests
-        .filter(|rest| *rest != Expr::Int(0))
-        .fold(Conditions::new(), |all, rest| all.needs(Expr::binary(BinaryOp::Equal, rest, Expr::Int(0))));
-    all.needs_at_least(&sizes.steps, shape.slots * shape.depth)
+    rests.filter(|rest| *rest != Expr::Int(0)).collect()
 }
 
 /// What must hold for a factor to be copied in vectors of so many elements; `None` where it cannot be.
