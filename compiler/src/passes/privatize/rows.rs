@@ -62,7 +62,9 @@ impl Found {
         let extents = &kernel.buffers[buffer].extents[around.len()..];
         let extents: Vec<i64> = extents.iter().map(literal).collect::<Option<_>>()?;
         let elements = extents.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent))?;
-        let fits = same && !around.is_empty() && !extents.is_empty();
+        // Each of them is one axis of the grid.
+        let are_distinct = (1..around.len()).all(|at| !around[..at].contains(&around[at]));
+        let fits = same && are_distinct && !around.is_empty() && !extents.is_empty();
         let is_small = (2..=MAX_BYTES / SIZE).contains(&elements);
         let copies = Copies::of(elements);
         (fits && is_small).then_some(Self { forall, buffer, op, around, walked, extents, copies })
