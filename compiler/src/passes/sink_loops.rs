@@ -13,10 +13,10 @@
 //!
 //! # Preconditions
 //!
-//! The loop counts in steps of 1, between bounds that the plan would not refuse as too far away. Either all that it runs is code that one thread runs: it runs all turns then, and what they
-//! hand on in scalars of the kernel stays in registers, where no branch touches these. Or it runs one launch of one parallel loop
-//! of which no turn touches what another one writes (`parallelize.rs`). Nothing is checked or printed, and no array's extent says
-//! the counter.
+//! The loop counts in steps of 1, between bounds that the plan would not refuse as too far away. Either all that it runs is code
+//! that one thread runs: it runs all turns then, and what they hand on in scalars of the kernel stays in registers, where no
+//! branch touches these. Or it runs one launch of one parallel loop of which no turn touches what another one writes
+//! (`parallelize.rs`). Nothing is checked or printed, and no array's extent says the counter.
 
 use super::fuse_launches::nest::Nest;
 use super::parallelize::is_parallel;

@@ -108,7 +108,7 @@ impl Held {
         Self { buffer, op, own, extents, count }
     }
 
-    pub fn identity(&self, emit: &mut Emit<'_>) -> Value {
+    fn identity(&self, emit: &mut Emit<'_>) -> Value {
         let scalar = emit.kernel.buffers[self.buffer].element.as_scalar().unwrap_or(Scalar::U32);
         emit.identity(self.op, scalar)[0]
     }
@@ -172,7 +172,7 @@ impl Held {
 
     /// All copies of one element, combined. Each thread begins with another copy, so that the lanes of a warp read different
     /// banks.
-    pub fn add_up(&self, emit: &mut Emit<'_>, indices: &[Value], first: Value, identity: Value) -> Value {
+    fn add_up(&self, emit: &mut Emit<'_>, indices: &[Value], first: Value, identity: Value) -> Value {
         let (zero, one, count) = (emit.int(0), emit.int(1), emit.int(self.count));
         let sums = emit.for_loop("copy", (zero, count, one), &[identity], |emit, step, sums| {
             let place = emit.add(first, step);

@@ -1,5 +1,5 @@
-//! Arrays with a part for each iteration of outer axes, as the histograms of many images: a block has a copy of one part, and walks a
-//! piece of what goes there.
+//! Arrays with a part for each iteration of outer axes, as the histograms of many images: a block has a copy of one part, and
+//! walks a piece of what goes there.
 //!
 //! ```text
 //! forall axis0 "m" = v0..v1, axis1 "j" = v2..v3 (v4, v5) { …; atomic add buf1[v4, v6], v7 }          before
