@@ -115,7 +115,7 @@ macro_rules! floats {
 
             fn arithmetic(opcode: Opcode, a: Self, b: Self) -> Option<Self> {
                 Some(match opcode {
-                    Opcode::Add => a + b,
+                    Opcode::Add | Opcode::AddExact => a + b,
                     Opcode::Sub => a - b,
                     Opcode::Mul => a * b,
                     Opcode::Div => a / b,

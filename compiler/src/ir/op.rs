@@ -300,6 +300,8 @@ math_functions! { ops {
     Symbol "symbol" Shape::Leaf, Symbol, Pure, ALL;
 
     Add "add" Shape::Binary(Class::Numeric), None, Pure, ALL;
+    /// a + b, of which nothing is rounded: parts of a number that a pass has taken apart.
+    AddExact "add_exact" Shape::Binary(Class::Float), None, Pure, ALL;
     Sub "sub" Shape::Binary(Class::Numeric), None, Pure, ALL;
     Mul "mul" Shape::Binary(Class::Numeric), None, Pure, ALL;
     Div "div" Shape::Binary(Class::Numeric), None, Pure, ALL;

@@ -76,8 +76,12 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         && !right.is_uncertain()
     {
         let ulp = model.division_ulp[usize::from(format == Format::F64)];
-        let loose = op == BinaryOp::Div && ulp > 0.0;
-        let value = if loose { rounding.function(format, exact, ulp * format.spacing(exact)) } else { value };
+        let promise = match op {
+            BinaryOp::Div => ulp * format.spacing(exact),
+            BinaryOp::Mul if format == Format::F32 => lost_in_parts(a, b),
+            _ => 0.0,
+        };
+        let value = if promise > 0.0 { rounding.function(format, exact, promise) } else { value };
         return Plain::float(value, left.value.scalar()).map(Number::exact);
     }
     let error = if left.is_uncertain() || right.is_uncertain() {
@@ -117,12 +121,24 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
     };
     let products = match op {
         BinaryOp::Mul | BinaryOp::Div => {
-            Products { count: 1, magnitude: if value.is_finite() { value.abs() } else { 0.0 } }
+            let magnitude = if value.is_finite() { value.abs() } else { 0.0 };
+            let in_parts = op == BinaryOp::Mul && format == Format::F32;
+            Products { count: 1, magnitude, lost: if in_parts { lost_in_parts(a, b) } else { 0.0 } }
         }
         BinaryOp::Add | BinaryOp::Sub => left.products.joined(right.products),
         _ => Products::default(),
     };
     Some(Number { value: Plain::float(value, left.value.scalar())?, error, products })
+}
+
+/// What the product of two numbers of `f32` lacks where one of them is the sum of three of `bf16`, none of which has bits below
+/// 2^-133 (`tile/contraction/parts.rs`).
+fn lost_in_parts(a: f64, b: f64) -> f64 {
+    let of = |part: f64, other: f64| {
+        let is_small = part != 0.0 && part.abs() < (-110f64).exp2() && other.is_finite();
+        if is_small { (-133f64).exp2() * other.abs() } else { 0.0 }
+    };
+    of(a, b) + of(b, a)
 }
 
 /// Infinite where the sign (or being zero) of an operand hangs on its error and matters.

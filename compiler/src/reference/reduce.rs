@@ -298,7 +298,7 @@ impl Accumulator {
             self.lost += if lost.is_nan() { 0.0 } else { lost };
             self.value = next;
             self.magnitude += finite;
-            self.propagated += term.error;
+            self.propagated += term.error + term.products.lost;
             if term.products.count > 1 {
                 self.terms += u64::from(term.products.count) - 1;
                 self.products += term.products.magnitude;

@@ -116,6 +116,8 @@ pub struct Products {
     pub count: u32,
     /// The sum of their magnitudes.
     pub magnitude: f64,
+    /// What the sum of them may lack where their factors are taken apart.
+    pub lost: f64,
 }
 
 impl Products {
@@ -127,6 +129,7 @@ impl Products {
         Products {
             count: self.count.saturating_add(other.count),
             magnitude: self.magnitude + other.magnitude,
+            lost: self.lost + other.lost,
         }
     }
 }

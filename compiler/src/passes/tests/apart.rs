@@ -41,6 +41,14 @@ const fn concatenated(kernel: &'static str) -> Place {
     for_sizes(at("stage/concatenated.krn", kernel, &[("k", 24), ("m", 33), ("n", 40)]))
 }
 
+/// A product with a factor in parts.
+const fn in_parts(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -> Place {
+    for_sizes(at("stage/parts.krn", kernel, sizes))
+}
+
+/// The same, with infinities in both factors.
+const OF_AWKWARD: Place = in_parts("awkward", &[("k", 3008), ("m", 21), ("n", 72)]);
+
 /// A convolution whose input is packed.
 const OF_WINDOWS: Place =
     for_sizes(at("stage/packed.krn", "of_windows", &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)]));
@@ -116,6 +124,16 @@ const PLACES: &[(&str, Place)] = &[
     (
         "tile contraction: a short copy is a whole vector",
         for_sizes(at("stage/matrices.krn", "short_copies", &[("k", 100), ("m", 140), ("n", 134)])),
+    ),
+    (
+        "tile contraction: all parts of a factor are the largest",
+        in_parts("wide_rows", &[("k", 2816), ("m", 16), ("n", 72)]),
+    ),
+    ("tile contraction: all parts of a factor are added to one sum", OF_AWKWARD),
+    ("tile contraction: parts of an infinity are added to it", OF_AWKWARD),
+    (
+        "parts: the bits that make it a NaN are cut off",
+        in_parts("not_a_number", &[("k", 3008), ("m", 16), ("n", 72)]),
     ),
     (
         "merge_axes: all rows are the first",

@@ -23,7 +23,7 @@ impl Selector<'_> {
         let arguments = &data.arguments;
         let scalar = self.scalar(arguments[0]);
         match data.opcode {
-            Add | Sub | Mul | Div | Rem | Min | Max => {
+            Add | AddExact | Sub | Mul | Div | Rem | Min | Max => {
                 let (a, b) = (self.operand(arguments[0]), self.operand(arguments[1]));
                 let reg = if scalar.is_float() {
                     self.float_binary(data.opcode, scalar, a, b)

@@ -14,7 +14,7 @@ impl Selector<'_> {
     pub fn float_binary(&mut self, opcode: Opcode, scalar: Scalar, a: Operand, b: Operand) -> Reg {
         let ty = signed_type(scalar);
         let op = match opcode {
-            Opcode::Add => FloatBinaryOp::Add,
+            Opcode::Add | Opcode::AddExact => FloatBinaryOp::Add,
             Opcode::Sub => FloatBinaryOp::Sub,
             Opcode::Mul => FloatBinaryOp::Mul,
             Opcode::Div if ty == Type::F32 && self.kernel.schedule.fast_math() => {

@@ -126,16 +126,18 @@ fn shape(
                 (0..2).filter(|side| !copied[*side]).map(|side| tile[side] * depth / threads).sum();
             let [rows, columns] = shape.of_warp();
             let fragments = (rows + columns) * steps * size / 32 / 4;
+            let sums = tile[0] * tile[1] / threads * found.sums() as i64;
             let addresses: i64 = (0..2)
                 .filter(|side| copied[*side])
                 .map(|side| tile[side] * depth / copy / threads * of_addresses(found, side))
                 .sum();
-            let registers = tile[0] * tile[1] / threads + held + fragments + addresses + OTHERS;
+            let registers = sums + held + fragments + addresses + OTHERS;
             if registers > MOST {
                 continue;
             }
             shape.resident = (REGISTERS as i64 / (threads * registers)).clamp(1, 4);
-            let bytes: i64 = (0..2).map(|side| shape.elements(side)).sum::<i64>() * size;
+            let of_side = |side: usize| shape.elements(side) * found.parts[side] as i64;
+            let bytes: i64 = (0..2).map(of_side).sum::<i64>() * size;
             let room = i64::from(target.shared_bytes);
             let wanted = if copied.contains(&true) { SLOTS[1] } else { SLOTS_OF_REGISTERS };
             shape.resident = shape.resident.min(room / (bytes * wanted));
@@ -144,7 +146,7 @@ fn shape(
             }
             let most = if copied.contains(&true) { SLOTS[0] } else { SLOTS_OF_REGISTERS };
             shape.slots = (room / shape.resident / bytes).min(most);
-            shape.cycles = cycles(&shape, size);
+            shape.cycles = cycles(found, &shape, size);
             return Some(shape);
         }
     }
@@ -166,9 +168,10 @@ fn along(tile: [i64; 2], warps: i64) -> Option<[i64; 2]> {
 }
 
 /// Cycles of the steps of one matrix instruction for all of a tile.
-fn cycles(shape: &Shape, bytes: i64) -> i64 {
-    let [rows, columns] = shape.tile;
-    let [of_rows, of_columns] = shape.of_warp();
+fn cycles(found: &Found, shape: &Shape, bytes: i64) -> i64 {
+    let parts = found.parts.map(|parts| parts as i64);
+    let [rows, columns] = [0, 1].map(|side| shape.tile[side] * parts[side]);
+    let [of_rows, of_columns] = [0, 1].map(|side| shape.of_warp()[side] * parts[side]);
     let warps = shape.warps[0] * shape.warps[1];
     let products = rows * columns * shape.steps * bytes / PRODUCTS;
     let read = warps * (of_rows + of_columns) * shape.steps * bytes;

@@ -26,8 +26,8 @@ const TYPES: [[Scalar; 2]; 6] = [
 #[derive(Clone, Debug)]
 pub struct Factor {
     pub value: Value,
-    /// The load that it is, if it is no more than that, of the type that the instruction takes.
-    pub load: Option<Inst>,
+    /// The loads of its parts, the largest first, if it is no more than these, of the type that the instruction takes.
+    pub loads: Vec<Inst>,
     /// Where it is loaded; elsewhere it is zero.
     pub guards: Vec<Guard>,
     /// Whether its neighbours in memory lie along the steps; else they lie along its rows or columns.
@@ -68,6 +68,8 @@ pub struct Found {
     pub factors: [Factor; 2],
     /// The types of the factors.
     pub scalars: [Scalar; 2],
+    /// Of how many numbers of these types each element of a factor is the sum.
+    pub parts: [usize; 2],
 }
 
 impl Found {
@@ -77,10 +79,33 @@ impl Found {
     /// Where it is one, and something stands against tiles.
     pub fn find(kernel: &Kernel, launch: Launch) -> Result<Option<Self>, Refused> {
         let all = contractions(kernel, launch);
-        let Some((one, mut scalars)) = all.iter().find_map(|one| Some((one, scalars_of(kernel, one)?)))
-        else {
+        let exact = |one| scalars_of(kernel, one).map(|scalars| (scalars, [1; 2]));
+        let in_parts = |one| parts_of(kernel, one, false).map(|parts| ([Scalar::BF16; 2], parts));
+        let types = |one| exact(one).or_else(|| in_parts(one));
+        let Some((one, types)) = all.iter().find_map(|one| Some((one, types(one)?))) else {
             return all.iter().find_map(|one| in_a_wide_type(kernel, one)).map_or(Ok(None), Err);
         };
+        Self::of(kernel, launch, one, types)
+    }
+
+    /// The same, where some factor would have to be taken apart first.
+    pub fn whole(kernel: &Kernel, launch: Launch) -> Option<Self> {
+        let all = contractions(kernel, launch);
+        let (one, parts) = all.iter().find_map(|one| Some((one, parts_of(kernel, one, true)?)))?;
+        Self::of(kernel, launch, one, ([Scalar::BF16; 2], parts)).ok()?
+    }
+
+    /// Whether a factor has still to be taken apart.
+    pub fn is_whole(&self, side: usize) -> bool {
+        self.parts[side] > 1 && self.factors[side].loads.len() != self.parts[side]
+    }
+
+    fn of(
+        kernel: &Kernel,
+        launch: Launch,
+        one: &Contraction,
+        (mut scalars, mut parts): ([Scalar; 2], [usize; 2]),
+    ) -> Result<Option<Self>, Refused> {
         let refuse =
             |reason: &'static str| Err(Refused { reason: reason.into(), array: arrays(kernel, one) });
         let Some((forall, axes)) = only_loop(kernel, launch) else {
@@ -119,8 +144,11 @@ impl Found {
         }
         batch.sort_unstable();
         let mut affine = Affine::new(kernel);
-        let mut factors = [(&product.left, scalars[0]), (&product.right, scalars[1])]
-            .map(|(side, scalar)| factor(kernel, side, scalar));
+        let sides = [(&product.left, scalars[0]), (&product.right, scalars[1])];
+        let mut factors = sides.map(|(side, scalar)| {
+            let value = value_of(kernel, one, side).unwrap_or(side.values[0]);
+            factor(kernel, value, scalar)
+        });
         if has_check(kernel, one.reduce) {
             return refuse("an index is checked in the sum");
         }
@@ -131,9 +159,11 @@ impl Found {
             outer.swap(0, 1);
             factors.swap(0, 1);
             scalars.swap(0, 1);
+            parts.swap(0, 1);
         }
+        let reduce = one.reduce;
         let mut found =
-            Self { forall, body, reduce: one.reduce, axes, steps, range, batch, outer, factors, scalars };
+            Self { forall, body, reduce, axes, steps, range, batch, outer, factors, scalars, parts };
         for side in 0..2 {
             found.factors[side].along_steps = found.runs_along_steps(kernel, &mut affine, side);
             found.factors[side].is_even = found.is_even(&mut affine, side);
@@ -148,6 +178,11 @@ impl Found {
         let insts = |block: &Block| kernel.blocks[*block].insts.iter().filter(is_other).count();
         let all: usize = blocks.iter().map(insts).sum();
         all - insts(&kernel.insts[self.reduce].regions[0])
+    }
+
+    /// How many sums each result has: one of the largest parts, and one of the others.
+    pub fn sums(&self) -> usize {
+        if self.parts == [1; 2] { 1 } else { 2 }
     }
 
     /// The product of the extents of some axes.
@@ -173,8 +208,8 @@ impl Found {
     }
 
     fn is_even(&self, affine: &mut Affine<'_>, side: usize) -> bool {
-        match (self.factors[side].load, &self.outer[side][..]) {
-            (Some(load), [at]) => affine.step(load, self.axes[*at].index).is_some(),
+        match (self.factors[side].loads.first(), &self.outer[side][..]) {
+            (Some(load), [at]) => affine.step(*load, self.axes[*at].index).is_some(),
             _ => false,
         }
     }
@@ -184,8 +219,8 @@ impl Found {
         let factor = &self.factors[side];
         let mut loads = Vec::new();
         // Where it is loaded, and from which row, says nothing of its neighbours.
-        match factor.load {
-            Some(load) => loads.push(load),
+        match factor.loads.first() {
+            Some(load) => loads.push(*load),
             None => crate::analysis::code(kernel, factor.value, &mut |inst, _| {
                 if kernel.insts[inst].opcode.is_load() {
                     loads.push(inst);
@@ -296,15 +331,85 @@ pub fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
     TYPES.into_iter().find(takes).filter(|_| one.of(Class::K).next().is_some())
 }
 
+/// Of how many numbers of `bf16` the elements of each factor are the sum; whether some of them are still whole.
+fn parts_of(kernel: &Kernel, one: &Contraction, whole: bool) -> Option<[usize; 2]> {
+    let [product] = one.products() else { return None };
+    let is_product = is_of_matrices(one) && one.of(Class::K).next().is_some();
+    if !is_product || kernel.value_type(one.result) != Scalar::F32 {
+        return None;
+    }
+    let mut some_is_whole = false;
+    let parts = [&product.left, &product.right].map(|side| {
+        let known = part_loads(kernel, side.values[0]).len();
+        let of_type = PARTS.iter().find(|(scalar, _)| side.exact.has(*scalar));
+        let needed =
+            of_type.filter(|_| value_of(kernel, one, side).is_some()).map_or(usize::MAX, |(_, it)| *it);
+        some_is_whole |= needed > 1 && known == 0;
+        if known > 0 { known } else { needed }
+    });
+    let is_fast = parts[0].checked_mul(parts[1]).is_some_and(|products| products <= PRODUCTS);
+    (some_is_whole == whole && is_fast).then_some(parts)
+}
+
+/// How many numbers of `bf16`, which has 8 bits and the exponents of `f32`, a number of each type is the sum of.
+const PARTS: [(Scalar, usize); 3] = [(Scalar::BF16, 1), (Scalar::F16, 2), (Scalar::F32, 3)];
+/// Matrix instructions in the place of one of `bf16`, above which none are faster than multiplying and adding one by one.
+const PRODUCTS: usize = 6;
+
+/// The loads of which a value is the exact sum, in order, where that is known.
+fn part_loads(kernel: &Kernel, value: Value) -> Vec<Inst> {
+    let Some(data) = kernel.definition_data(value).filter(|data| data.opcode == Opcode::AddExact) else {
+        return Vec::new();
+    };
+    let mut loads = Vec::new();
+    for part in &data.arguments {
+        match kernel.defining_inst(*part).filter(|inst| kernel.insts[*inst].opcode == Opcode::Load) {
+            Some(load) => loads.push(load),
+            None => loads.extend(part_loads(kernel, *part)),
+        }
+    }
+    loads
+}
+
 /// The matrix instruction for factors of these types.
 pub fn atom([left, right]: [Scalar; 2]) -> Option<&'static MatrixAtom> {
     MatrixAtom::find(FactorType::of(Atom::Mma, left)?, FactorType::of(Atom::Mma, right)?)
 }
 
-fn factor(kernel: &Kernel, side: &Side, scalar: Scalar) -> Factor {
-    let value = side.values[0];
+/// A side as one value; `None` where its values are multiplied by others in between.
+fn value_of(kernel: &Kernel, one: &Contraction, side: &Side) -> Option<Value> {
+    if let [value] = side.values[..] {
+        return Some(value);
+    }
+    let is_it = |inst: &Inst| {
+        let data = &kernel.insts[*inst];
+        let mut leaves = Vec::new();
+        if data.opcode == Opcode::Mul {
+            multiplied(kernel, data.results[0], &mut leaves);
+        }
+        leaves.sort_unstable();
+        let mut values = side.values.clone();
+        values.sort_unstable();
+        leaves == values
+    };
+    let region = kernel.insts[one.reduce].regions[0];
+    kernel.blocks[region].insts.iter().find(|inst| is_it(inst)).map(|inst| kernel.insts[*inst].results[0])
+}
+
+/// What is multiplied to make a value.
+fn multiplied(kernel: &Kernel, value: Value, leaves: &mut Vec<Value>) {
+    match kernel.definition_data(value).filter(|data| data.opcode == Opcode::Mul) {
+        Some(data) => data.arguments.iter().for_each(|value| multiplied(kernel, *value, leaves)),
+        None => leaves.push(value),
+    }
+}
+
+fn factor(kernel: &Kernel, value: Value, scalar: Scalar) -> Factor {
     let mut guards = Vec::new();
-    let load = loaded(kernel, value, &mut guards);
+    let mut loads = part_loads(kernel, value);
+    if loads.is_empty() {
+        loads.extend(loaded(kernel, value, &mut guards));
+    }
     let of = |inst: &Inst| match kernel.insts[*inst].payload {
         Payload::Access { buffer, .. } => kernel.buffers[buffer].element.as_scalar() == Some(scalar),
         _ => false,
@@ -318,7 +423,10 @@ fn factor(kernel: &Kernel, side: &Side, scalar: Scalar) -> Factor {
             array = kernel.buffers[buffer].name.clone();
         }
     });
-    Factor { value, load: load.filter(of), guards, along_steps: true, is_even: false, array }
+    if !loads.iter().all(of) {
+        loads.clear();
+    }
+    Factor { value, loads, guards, along_steps: true, is_even: false, array }
 }
 
 /// The load that a value is, where conditions hold, with these; elsewhere it is zero.
@@ -345,7 +453,8 @@ fn loaded(kernel: &Kernel, value: Value, guards: &mut Vec<Guard>) -> Option<Inst
 /// The names of what the factors of a contraction are loaded from: `a` and `b`.
 fn arrays(kernel: &Kernel, one: &Contraction) -> String {
     let Some(product) = one.products().first() else { return String::new() };
-    let names = [&product.left, &product.right].map(|side| factor(kernel, side, Scalar::BF16).array);
+    let names =
+        [&product.left, &product.right].map(|side| factor(kernel, side.values[0], Scalar::BF16).array);
     format!("`{}` and `{}`", names[0], names[1])
 }
 

@@ -20,6 +20,7 @@
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `operands.rs`: where chunks of the factors lie, and how they are brought. - `steps.rs`: the steps of a block.
+//! - `parts.rs`: factors of wider types as sums of numbers of `bf16`.
 //! - `program.rs`: writes the program.
 //! - `concatenate.rs`: the pass `concatenate_products`, which makes one product of a sum of several.
 //! - `pack.rs`: the pass `pack_operands`, which copies factors of which there are no vectors.
@@ -37,6 +38,7 @@ mod grid;
 mod layouts;
 mod operands;
 mod pack;
+mod parts;
 mod program;
 mod range;
 mod steps;
@@ -115,6 +117,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     if ask(kernel, launch, &large(&sizes)) != Answer::Yes {
         return None;
     }
+    let in_parts = found.parts != [1; 2];
     let mut copied = [false; 2];
     let mut bytes = COPIES[0];
     for (side, is_copied) in copied.iter_mut().enumerate() {
@@ -128,6 +131,10 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
             None if vectors(kernel, found, side, 1).is_some() => break,
             None => {}
         }
+    }
+    // A factor in parts would come three times through registers.
+    if in_parts && copied != [true; 2] {
+        return None;
     }
     let shapes = shapes(found, (copied, bytes), target);
     let costs: Vec<Expr> = shapes.iter().map(|shape| sizes.cost(shape, target)).collect();
@@ -188,7 +195,7 @@ fn rests(sizes: &Sizes, shape: &Shape) -> Vec<Expr> {
 /// What must hold for a factor to be copied in vectors of so many elements; `None` where it cannot be.
 fn vectors(kernel: &Kernel, found: &Found, side: usize, lanes: u64) -> Option<Vec<Expr>> {
     let factor = &found.factors[side];
-    let load = factor.load?;
+    let load = *factor.loads.first()?;
     // Vectors of steps would begin anywhere, and some of each row's be there.
     if factor.along_steps && found.range.is_some() || found.of_row(side).is_some() {
         return None;
@@ -210,7 +217,11 @@ fn vectors(kernel: &Kernel, found: &Found, side: usize, lanes: u64) -> Option<Ve
     let moves = |axis: &&LoopAxis| guards.iter().any(|guard| affine.depends(guard.condition, axis.index));
     let behind = along.iter().rposition(moves).map_or(0, |at| at + 1);
     let axes = &along[first.max(behind)..];
-    if axes.is_empty() { None } else { aligned(kernel, axes, step.as_wrapped(), load, lanes) }
+    if axes.is_empty() {
+        return None;
+    }
+    let of_parts = factor.loads.iter().map(|load| aligned(kernel, axes, step.as_wrapped(), *load, lanes));
+    Some(of_parts.collect::<Option<Vec<_>>>()?.concat())
 }
 
 /// For each array that is stored: what must hold for two columns side by side to be one access.

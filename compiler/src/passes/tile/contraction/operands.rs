@@ -22,7 +22,8 @@ pub fn fill_axes(found: &Found, plan: &Plan, side: usize) -> [usize; 2] {
     }
 }
 
-/// The place of a factor's chunks in shared memory: its neighbours lie there as they do in global memory.
+/// The place of a factor's chunks in shared memory: its neighbours lie there as they do in global memory. Of a factor in parts
+/// each part has a place of its own.
 pub fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) -> Buffer {
     let factor = &found.factors[side];
     let [slow, fast] =
@@ -31,7 +32,7 @@ pub fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) ->
         name: format!("{}_{}", factor.array, ["rows", "columns"][side]),
         kind: BufferKind::Shared,
         element: ElementType::scalar(found.scalars[side]),
-        extents: [shape.slots, slow, fast].map(Expr::Int).to_vec(),
+        extents: [shape.slots * found.parts[side] as i64, slow, fast].map(Expr::Int).to_vec(),
         layout: Layout::Aos,
         layout_fixed: true,
         cache: None,
@@ -41,13 +42,11 @@ pub fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) ->
 /// The instructions that a factor needs, or its subscripts where it is copied.
 pub fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> EntitySet<Inst> {
     let factor = &found.factors[side];
-    let of_load = factor.load.filter(|_| plan.copied[side]);
-    let values = match of_load {
-        Some(load) => {
-            let conditions = factor.guards.iter().map(|guard| guard.condition);
-            kernel.subscripts(&kernel.insts[load]).iter().copied().chain(conditions).collect()
-        }
-        None => vec![factor.value],
+    let values = if plan.copied[side] {
+        let subscripts = factor.loads.iter().flat_map(|load| kernel.subscripts(&kernel.insts[*load]));
+        subscripts.copied().chain(factor.guards.iter().map(|guard| guard.condition)).collect()
+    } else {
+        vec![factor.value]
     };
     let mut needed = EntitySet::new();
     for value in values {
@@ -62,7 +61,7 @@ pub fn needed(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Entit
 /// lie anywhere.
 pub fn strides(kernel: &Kernel, found: &Found, plan: &Plan, side: usize) -> Option<Vec<Polynomial>> {
     let factor = &found.factors[side];
-    let load = factor.load.filter(|_| plan.copied[side] && !factor.is_even)?;
+    let load = *factor.loads.first().filter(|_| plan.copied[side] && !factor.is_even)?;
     let mut affine = Affine::new(kernel);
     let is_of_sizes =
         |stride: &Polynomial| stride.atoms().into_iter().all(|atom| matches!(atom, Atom::Symbol(_)));

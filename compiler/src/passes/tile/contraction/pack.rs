@@ -11,7 +11,8 @@
 //! Neighbours of a window begin anywhere, so that a copy in the background has no vectors of them, and two-byte elements come
 //! through registers one by one. Neighbours along the steps are whole vectors. This is what cuDNN calls the layout NHWC, and
 //! libraries of products packing. A factor that is computed (codes of weights) is computed once, in a launch before, where each
-//! tile would compute it again.
+//! tile would compute it again. One of `f32` or `f16` beside another type is taken apart there, into two or three numbers of `bf16`
+//! whose exact sum it is (`parts.rs`): so many matrix instructions in the place of one are faster than none.
 //!
 //! # Preconditions
 //!
@@ -23,8 +24,9 @@
 //!
 //! Terms are added up in another order, roundings aside the same.
 
-use super::extents::{BEGIN, Sizes, ceil_div, mul};
+use super::extents::{BEGIN, Sizes, ceil_div, mul, shapes};
 use super::found::Found;
+use super::parts::take_apart;
 use super::{COPIES, all_hold, has_atom, is_said, plan, vectors};
 use crate::analysis::{
     Affine, Answer, Atom, Conditions, Polynomial, ask, code, polynomial_of, written_buffers,
@@ -100,6 +102,8 @@ enum How {
     Pack(Inst, usize),
     /// What these compute is computed before, for all steps.
     Compute(Vec<Inst>),
+    /// The same, in parts.
+    TakeApart(Vec<Inst>),
 }
 
 /// A factor that gets a copy.
@@ -110,7 +114,10 @@ struct Operand {
 
 /// The kernel with copies of factors of a launch; `None` where that does not pay or cannot be.
 pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Kernel> {
-    let found = Found::find(kernel, launch).ok()??;
+    let found = match Found::find(kernel, launch) {
+        Ok(Some(found)) => found,
+        _ => Found::whole(kernel, launch)?,
+    };
     if !has_atom(target, found.scalars) || is_said(kernel, &found) || found.range.is_some() {
         return None;
     }
@@ -142,6 +149,7 @@ pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Opti
         match &operand.how {
             How::Pack(load, axis) => pack(&mut made, launch, &found, (*load, *axis)),
             How::Compute(code) => compute(&mut made, launch, &found, (operand.side, code)),
+            How::TakeApart(code) => apart(&mut made, launch, &found, (operand.side, code))?,
         }
     }
     sweep(&mut made);
@@ -159,6 +167,11 @@ pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Opti
                 format!("a copy of `{array}` has `{axis}` innermost, so that vectors of it are copied")
             }
             How::Compute(_) => format!("`{array}` is computed before, once for all tiles"),
+            How::TakeApart(_) => format!(
+                "the factor made of `{array}` is the sum of {} numbers of {}, computed before; `(…) as {1}` around it would be one, where it may be rounded",
+                found.parts[operand.side],
+                found.scalars[operand.side].name()
+            ),
         };
         made.schedule.remark(&name, text);
     }
@@ -172,7 +185,11 @@ fn operands(kernel: &Kernel, launch: Launch, found: &Found, at: usize) -> Option
     let mut affine = Affine::new(kernel);
     let mut operands = Vec::new();
     for (side, factor) in found.factors.iter().enumerate() {
-        let Some(load) = factor.load else {
+        if found.is_whole(side) {
+            operands.push(Operand { side, how: How::TakeApart(code_of(kernel, launch, found, side)?) });
+            continue;
+        }
+        let Some(load) = factor.loads.first().copied() else {
             operands.push(Operand { side, how: How::Compute(code_of(kernel, launch, found, side)?) });
             continue;
         };
@@ -263,9 +280,10 @@ fn pays(
                 let Payload::Access { buffer, .. } = kernel.insts[load].payload else { return false };
                 (kernel.buffers[buffer].extents.iter().cloned().reduce(mul), 2 * bytes)
             }
-            How::Compute(_) => {
+            How::Compute(_) | How::TakeApart(_) => {
                 let axes = axes_of(kernel, found, operand.side);
-                (axes.iter().map(|axis| axis.extent(kernel)).reduce(mul), 2 * bytes + COMPUTED)
+                let moved = bytes * (1 + found.parts[operand.side] as i64) + COMPUTED;
+                (axes.iter().map(|axis| axis.extent(kernel)).reduce(mul), moved)
             }
         };
         let elements = elements.unwrap_or(Expr::Int(1));
@@ -278,6 +296,16 @@ fn pays(
             let rows = mul(sizes.batch.clone(), sizes.outer[operand.side].clone());
             saved = add(saved, mul(mul(rows, sizes.steps.clone()), mul(times, Expr::Int(BY_REGISTERS))));
         }
+    }
+    if found.parts != [1; 2] {
+        // It would not be a product of matrix instructions at all.
+        let machine = |cost: Expr| mul(cost, Expr::Int(target.multiprocessors.into()));
+        let shapes = shapes(found, ([true; 2], COPIES[0]), target);
+        let tiles = shapes.iter().map(|shape| sizes.cost(shape, target));
+        let Some(tiles) = tiles.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right)) else {
+            return false;
+        };
+        (cost, saved) = (add(cost, machine(tiles)), machine(sizes.cost_one_by_one(target)));
     }
     let conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, cost, saved));
     ask(kernel, launch, &conditions) == Answer::Yes
@@ -308,6 +336,22 @@ fn compute(kernel: &mut Kernel, launch: Launch, found: &Found, (side, code): (us
     }
     let region = kernel.insts[found.reduce].regions[0];
     load_left(kernel, region, end, &part, &scratch);
+}
+
+/// Computes a factor in a launch of its own, in parts.
+fn apart(kernel: &mut Kernel, launch: Launch, found: &Found, (side, code): (usize, &[Inst])) -> Option<()> {
+    let region = kernel.insts[found.reduce].regions[0];
+    let apart = take_apart(kernel, region, found.factors[side].value, found.parts[side])?;
+    let span = kernel.insts[found.reduce].span;
+    let axes = axes_of(kernel, found, side);
+    let part = Part { axes, insts: [code, &apart.insts].concat(), values: apart.parts, span };
+    let (_, scratch) = launch_of(kernel, launch, &part, "parts");
+    for buffer in scratch.iter() {
+        kernel.buffers[*buffer].element = ElementType::scalar(found.scalars[side]);
+        kernel.buffers[*buffer].name.clone_from(&found.factors[side].array);
+    }
+    load_left(kernel, region, apart.join, &part, &scratch);
+    Some(())
 }
 
 /// Lets a factor be loaded from a copy whose last axis is this one, and makes the launch that fills it.

@@ -14,6 +14,9 @@
 //! first one. A factor that cannot be copied is computed in registers, one chunk ahead, and stored in shared memory behind the
 //! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them. Steps whose range
 //! the host does not know begin at the low end that the block computes, and end at its high end.
+//!
+//! Each part of a factor has a place of its own in shared memory, and an instruction of its own. The largest parts have their own
+//! sums, which say whether a result is finite: zeros among the smaller parts beside an infinity of the other factor are of no meaning.
 
 use super::axes::{CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, OF_AXIS, ROW, ROW_VECTOR, STEP};
 use super::extents::{Plan, Shape, Sizes};
@@ -21,6 +24,7 @@ use super::found::Found;
 use super::grid::{bases, grid, split};
 use super::layouts::{Home, Layouts, place};
 use super::operands::{fill_axes, needed, shared, strides};
+use super::parts::total;
 use super::steps::range_of_steps;
 use crate::analysis::{Affine, Polynomial};
 use crate::ir::clone::{ValueMap, mapped};
@@ -130,6 +134,26 @@ struct Program<'p> {
     ends: [Value; 3],
 }
 
+/// What an instruction takes of a chunk.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// The first of its steps.
+    first: i64,
+    /// Which part of each factor.
+    parts: [usize; 2],
+}
+
+impl Turn {
+    fn takes_the_same(&self, other: &Turn, side: usize) -> bool {
+        (self.first, self.parts[side]) == (other.first, other.parts[side])
+    }
+
+    /// To which sum it adds.
+    fn sum(&self) -> usize {
+        usize::from(self.parts != [0; 2])
+    }
+}
+
 /// Where a chunk of a factor lies: coordinates in the chunk, and what stands for indices.
 struct Part {
     map: ValueMap,
@@ -140,8 +164,8 @@ struct Part {
 
 /// Where the rows of a copied factor lie.
 struct Pointer {
-    /// Their addresses in the first step.
-    address: Value,
+    /// Their addresses in the first step, of each part.
+    addresses: Vec<Value>,
     /// Bytes between the steps along each axis.
     strides: Vec<Value>,
     /// Which of them there are, where that is the same for all steps.
@@ -271,50 +295,56 @@ impl Program<'_> {
         let mut part = self.part(emit, side, zero);
         part.map.extend(self.found.steps.iter().map(|axis| (axis.index, zero)));
         let inside = self.write_needed(emit, side, &mut part);
-        let address = self.address(emit, side, &part);
+        let addresses = self.addresses(emit, side, &part);
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
         let guard_moves = self.guard_moves(emit.kernel, side);
-        Some(Pointer { address, strides, inside, guard_moves })
+        Some(Pointer { addresses, strides, inside, guard_moves })
     }
 
-    /// The address of what a copied factor is loaded from.
-    fn address(&self, emit: &mut Emit<'_>, side: usize, part: &Part) -> Value {
-        let load = self.found.factors[side].load.expect("a copied factor is a load");
-        let data = emit.kernel.insts[load].clone();
-        let subscripts: Vec<Value> =
-            emit.kernel.subscripts(&data).iter().map(|value| mapped(&part.map, *value)).collect();
-        emit.value(Opcode::Address, data.payload, &subscripts)
+    /// The addresses of what a copied factor is loaded from, of each part.
+    fn addresses(&self, emit: &mut Emit<'_>, side: usize, part: &Part) -> Vec<Value> {
+        let address = |load: &Inst| {
+            let data = emit.kernel.insts[*load].clone();
+            let subscripts: Vec<Value> =
+                emit.kernel.subscripts(&data).iter().map(|value| mapped(&part.map, *value)).collect();
+            emit.value(Opcode::Address, data.payload, &subscripts)
+        };
+        self.found.factors[side].loads.iter().map(address).collect()
     }
 
-    /// The address of a chunk of a factor, and where that is loaded, if not everywhere.
-    fn source(&self, emit: &mut Emit<'_>, side: usize, part: &mut Part) -> (Value, Option<Value>) {
+    /// The addresses of a chunk of a factor, and where that is loaded, if not everywhere.
+    fn source(&self, emit: &mut Emit<'_>, side: usize, part: &mut Part) -> (Vec<Value>, Option<Value>) {
         let Some(pointer) = &self.pointers[side] else {
             let inside = self.write_needed(emit, side, part);
-            return (self.address(emit, side, part), inside);
+            return (self.addresses(emit, side, part), inside);
         };
-        let mut address = pointer.address;
+        let mut addresses = pointer.addresses.clone();
         for (axis, stride) in self.found.steps.iter().zip(&pointer.strides) {
             let offset = emit.mul(mapped(&part.map, axis.index), *stride);
-            address = emit.add(address, offset);
+            addresses.iter_mut().for_each(|address| *address = emit.add(*address, offset));
         }
-        (address, if pointer.guard_moves { self.write_needed(emit, side, part) } else { pointer.inside })
+        (addresses, if pointer.guard_moves { self.write_needed(emit, side, part) } else { pointer.inside })
     }
 
     /// Begins to copy a chunk.
     fn copy(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, first: Value) {
         let from = place(emit);
         let mut part = self.part(emit, side, first);
-        let (address, inside) = self.source(emit, side, &mut part);
+        let (addresses, inside) = self.source(emit, side, &mut part);
         let bytes = self.shape().copy * self.found.scalars[side].size() as i64;
         let bytes = emit.int(mutant!("tile contraction: a short copy is a whole vector", bytes, 16));
-        let mut operands = self.subscripts(emit, side, slot, part.local).to_vec();
-        operands.extend([address, bytes]);
         let masks = [part.masks[side], part.masks[2], inside].into_iter().flatten();
         let mask = masks.reduce(|left, right| emit.binary(Opcode::And, left, right));
         let opcode = if mask.is_some() { Opcode::CopyAsyncIf } else { Opcode::CopyAsync };
-        operands.extend(mask);
         let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
-        emit.bare_inst(opcode, payload, Short::from_slice(&operands));
+        for (at, address) in addresses.into_iter().enumerate() {
+            let at = mutant!("tile contraction: all parts of a factor are the largest", at, 0);
+            let slot = self.place_of(emit, side, slot, at);
+            let mut operands = self.subscripts(emit, side, slot, part.local).to_vec();
+            operands.extend([address, bytes]);
+            operands.extend(mask);
+            emit.bare_inst(opcode, payload.clone(), Short::from_slice(&operands));
+        }
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
     }
 
@@ -339,7 +369,7 @@ impl Program<'_> {
         self.write_needed(emit, side, &mut part);
         let factor = &self.found.factors[side];
         let mut value = mapped(&part.map, factor.value);
-        if let (None, Some(mask)) = (factor.load, part.masks[2]) {
+        if let (true, Some(mask)) = (factor.loads.is_empty(), part.masks[2]) {
             // What its code makes of zeros is none, perhaps.
             let zero = emit.identity(Combiner::Add, emit.kernel.value_type(value))[0];
             let kept = emit.select(mask, value, zero);
@@ -371,6 +401,12 @@ impl Program<'_> {
         let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
         emit.bare_inst(Opcode::Store, payload, Short::from_slice(&operands));
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
+    }
+
+    /// Where a part of a chunk lies.
+    fn place_of(&self, emit: &mut Emit<'_>, side: usize, slot: Value, part: usize) -> Value {
+        let first = emit.mul_int(slot, self.found.parts[side] as i64);
+        emit.add_int(first, part as i64)
     }
 
     /// How many chunks so many steps have.
@@ -409,7 +445,8 @@ impl Program<'_> {
         let all: AxisSet = [ROW, COLUMN].into_iter().collect();
         let tile = self.layouts.tile(all, self.fragments[2]);
         // A chunk of one instruction's steps is waited for before the next one is asked for.
-        let is_short = shape.depth == shape.steps;
+        let turns = self.turns();
+        let is_short = turns.len() == 1;
         let left = shape.slots - if is_short { 3 } else { 2 };
         let left = mutant!("tile contraction: a chunk is read while it comes", left, left + 1);
         let wait = |emit: &mut Emit<'_>, left: i64| {
@@ -418,12 +455,14 @@ impl Program<'_> {
             }
         };
         wait(emit, shape.slots - 2);
-        let first = [0, 1].map(|side| self.fragment(emit, side, zero, 0));
-        let tiles = [tile, emit.kernel.values[first[0]].tile, emit.kernel.values[first[1]].tile];
-        let initial = [none, first[0], first[1]];
+        let first = [0, 1].map(|side| self.fragment(emit, side, zero, turns[0]));
+        let count = self.found.sums();
+        let of_factors = first.map(|factor| emit.kernel.values[factor].tile);
+        let tiles: Vec<_> = std::iter::repeat_n(tile, count).chain(of_factors).collect();
+        let initial: Vec<Value> = std::iter::repeat_n(none, count).chain(first).collect();
         let results = emit.for_loop("chunk", (zero, chunks, one), &initial, |emit, chunk, carried| {
-            for (value, tile) in carried.iter().zip(tiles) {
-                emit.kernel.values[*value].tile = tile;
+            for (value, tile) in carried.iter().zip(&tiles) {
+                emit.kernel.values[*value].tile = *tile;
             }
             let slots = emit.int(shape.slots);
             let behind = emit.add(chunk, one);
@@ -431,47 +470,64 @@ impl Program<'_> {
                 others.iter().map(|side| (*side, self.compute(emit, *side, behind))).collect();
             let slot = emit.binary(Opcode::Rem, chunk, slots);
             let slot_behind = emit.binary(Opcode::Rem, behind, slots);
-            let mut sums = carried[0];
-            let mut factors = [carried[1], carried[2]];
-            for first in (0..shape.depth).step_by(shape.steps as usize) {
+            let mut sums = carried[..count].to_vec();
+            let mut factors = [carried[count], carried[count + 1]];
+            for (at, turn) in turns.iter().enumerate() {
                 // What an instruction needs is loaded before the one in front of it is carried out; behind the last chunk it is
                 // of no meaning.
-                let next = first + shape.steps;
-                let loaded = if next < shape.depth {
-                    [0, 1].map(|side| self.fragment(emit, side, slot, next))
+                let loaded = if let Some(next) = turns.get(at + 1) {
+                    [0, 1].map(|side| match turn.takes_the_same(next, side) {
+                        true => factors[side],
+                        false => self.fragment(emit, side, slot, *next),
+                    })
                 } else {
                     for (side, value) in values.iter().copied() {
                         self.keep(emit, side, slot_behind, value);
                     }
                     wait(emit, left);
-                    [0, 1].map(|side| self.fragment(emit, side, slot_behind, 0))
+                    [0, 1].map(|side| self.fragment(emit, side, slot_behind, turns[0]))
                 };
                 let from = place(emit);
                 let payload = Payload::Contract { along: AxisSet::one(STEP), atom: Atom::Mma };
-                sums = emit.value(Opcode::Contract, payload, &[factors[0], factors[1], sums]);
+                let sum =
+                    mutant!("tile contraction: all parts of a factor are added to one sum", turn.sum(), 0);
+                sums[sum] = emit.value(Opcode::Contract, payload, &[factors[0], factors[1], sums[sum]]);
                 self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
                 factors = loaded;
-                if first == 0 && !copied.is_empty() {
+                if at == 0 && !copied.is_empty() {
                     // The matrix units have something to do meanwhile.
                     let next = emit.add(chunk, ahead);
                     let slot = emit.binary(Opcode::Rem, next, slots);
                     self.copy_all(emit, next, slot, chunks);
                 }
             }
-            vec![sums, factors[0], factors[1]]
+            sums.into_iter().chain(factors).collect()
         });
         for (value, tile) in results.iter().zip(tiles) {
             emit.kernel.values[*value].tile = tile;
         }
-        results[0]
+        let from = place(emit);
+        let total = total(emit, &results[..count]);
+        self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
+        total
+    }
+
+    /// What the instructions of a chunk take, in their order.
+    fn turns(&self) -> Vec<Turn> {
+        let shape = self.shape();
+        let [of_rows, of_columns] = self.found.parts;
+        let parts = (0..of_rows).flat_map(|row| (0..of_columns).map(move |column| [row, column]));
+        let firsts = (0..shape.depth).step_by(shape.steps as usize);
+        firsts.flat_map(|first| parts.clone().map(move |parts| Turn { first, parts })).collect()
     }
 
     /// Some steps of a chunk of a factor, as fragments.
-    fn fragment(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, first: i64) -> Value {
+    fn fragment(&mut self, emit: &mut Emit<'_>, side: usize, slot: Value, turn: Turn) -> Value {
         let from = place(emit);
         let outer = Self::index(emit, [ROW, COLUMN][side]);
         let step = Self::index(emit, STEP);
-        let step = emit.add_int(step, first);
+        let step = emit.add_int(step, turn.first);
+        let slot = self.place_of(emit, side, slot, turn.parts[side]);
         let subscripts = self.subscripts(emit, side, slot, [outer, step]);
         let payload = Payload::Access { buffer: self.buffers[side], leaf: 0 };
         let fragment = emit.value(Opcode::Load, payload, &subscripts);
