@@ -78,19 +78,22 @@ fn what_falls_through_is_told_and_nothing_else() {
 
 #[test]
 fn narrow_factors_that_are_computed_in_a_wide_type_say_where_to_round() {
-    let told = |factor: &str| {
+    let told = |term: &str| {
         let text = format!(
-            "kernel scaled(a: bf16[m, k], b: bf16[k, n], s: f32[k]) -> y: f32[m, n] {{ y[i, j] = sum(p: {factor} * b[p, j]) }}\n"
+            "kernel scaled(a: bf16[m, k], b: bf16[k, n], s: f32[k]) -> y: f32[m, n] {{ y[i, j] = sum(p: {term}) }}\n"
         );
         let options = CompileOptions::for_target("sm_90");
         let compilation =
             compile(&SourceFile::new("k.krn", text), &options).unwrap_or_else(|error| panic!("{error}"));
         explain_schedules(&compilation).remove(0).text
     };
-    let wide = told("(a[i, p] * s[p])");
+    let wide = told("(a[i, p] * s[p]) * tanh(b[p, j])");
     let said = "the factor made of `a` and `s` is computed in f32; write `(…) as bf16` around it";
     assert!(wide.contains(said), "{wide}");
-    for narrow in ["((a[i, p] * s[p]) as bf16)", "a[i, p]"] {
+    let in_parts = told("(a[i, p] * s[p]) * b[p, j]");
+    let said = "the factor made of `a` and `s` is the sum of 3 numbers of bf16, computed before; `(…) as bf16` around it";
+    assert!(in_parts.contains(said), "{in_parts}");
+    for narrow in ["((a[i, p] * s[p]) as bf16) * b[p, j]", "a[i, p] * b[p, j]"] {
         let text = told(narrow);
         assert!(!text.contains("without matrix instructions"), "{text}");
     }

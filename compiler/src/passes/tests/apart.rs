@@ -49,6 +49,9 @@ const fn in_parts(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -
 /// The same, with infinities in both factors.
 const OF_AWKWARD: Place = in_parts("awkward", &[("k", 3008), ("m", 21), ("n", 72)]);
 
+/// A product whose steps are cut into pieces.
+const OF_PIECES: Place = for_sizes(at("stage/pieces.krn", "gradient", &[("k", 1100), ("m", 66), ("n", 40)]));
+
 /// A convolution whose input is packed.
 const OF_WINDOWS: Place =
     for_sizes(at("stage/packed.krn", "of_windows", &[("b", 2), ("ch", 64), ("h", 17), ("o", 16), ("w", 18)]));
@@ -135,6 +138,8 @@ const PLACES: &[(&str, Place)] = &[
         "parts: the bits that make it a NaN are cut off",
         in_parts("not_a_number", &[("k", 3008), ("m", 16), ("n", 72)]),
     ),
+    ("tile contraction: the last piece has steps that there are not", OF_PIECES),
+    ("tile contraction: all pieces are the first", OF_PIECES),
     (
         "merge_axes: all rows are the first",
         at("stage/matrices.krn", "picked_gates", &[("b", 3), ("h", 2), ("k", 16), ("n", 5)]),

@@ -68,13 +68,15 @@ pub struct Shape {
 }
 
 /// How a launch becomes tiles.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
     pub shape: Shape,
     /// Whether the rows, and the columns, are copied in the background.
     pub copied: [bool; 2],
     /// Whether all tiles and chunks are whole.
     pub whole: bool,
+    /// How many pieces the steps are cut into, if not one.
+    pub pieces: Option<Expr>,
 }
 
 impl Shape {
@@ -206,6 +208,19 @@ impl Sizes {
             outer: [0, 1].map(|side| Found::extent(&found.of_side(side))),
             steps: Found::extent(&found.of_steps()),
         }
+    }
+
+    /// Those of a piece of so many: each is a batch.
+    pub fn of_piece(&self, count: &Expr) -> Self {
+        let batch = mul(self.batch.clone(), count.clone());
+        let steps = Expr::binary(BinaryOp::CeilDiv, self.steps.clone(), count.clone());
+        Self { batch, outer: self.outer.clone(), steps }
+    }
+
+    /// What the cheapest of some shapes costs.
+    pub fn least(&self, shapes: &[Shape], target: &TargetFacts) -> Option<Expr> {
+        let costs = shapes.iter().map(|shape| self.cost(shape, target));
+        costs.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right))
     }
 
     /// How many tiles there are along rows, or along columns.

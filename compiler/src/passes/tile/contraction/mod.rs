@@ -21,6 +21,7 @@
 //! - `grid.rs`: which tile a block has.
 //! - `operands.rs`: where chunks of the factors lie, and how they are brought. - `steps.rs`: the steps of a block.
 //! - `parts.rs`: factors of wider types as sums of numbers of `bf16`.
+//! - `pieces.rs`: steps that several blocks share.
 //! - `program.rs`: writes the program.
 //! - `concatenate.rs`: the pass `concatenate_products`, which makes one product of a sum of several.
 //! - `pack.rs`: the pass `pack_operands`, which copies factors of which there are no vectors.
@@ -39,6 +40,7 @@ mod layouts;
 mod operands;
 mod pack;
 mod parts;
+mod pieces;
 mod program;
 mod range;
 mod steps;
@@ -84,6 +86,17 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         return false;
     }
     let Some(plan) = plan(kernel, launch, &found, target) else { return false };
+    let before = plan.pieces.as_ref().map(|_| kernel.clone());
+    let (launch, found) = match &plan.pieces {
+        None => (launch, found),
+        Some(count) => {
+            let cut = pieces::cut(kernel, launch, &found, count);
+            match cut.and_then(|launch| Some((launch, Found::find(kernel, launch).ok()??))) {
+                Some(cut) => cut,
+                None => return restore(kernel, before),
+            }
+        }
+    };
     let sizes = Sizes::of(&found);
     let classes = [&sizes.batch, &sizes.outer[0], &sizes.outer[1], &sizes.steps];
     let counts = [found.batch.len(), found.outer[0].len(), found.outer[1].len(), found.steps.len()];
@@ -95,9 +108,17 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let special = specialize(kernel, launch, &conditions, "matrices", |kernel, launch| {
         program::write(kernel, launch, &plan)
     });
-    let Some(special) = special else { return false };
+    let Some(special) = special else { return restore(kernel, before) };
     record(kernel, special.of(launch), &found, &plan);
     true
+}
+
+/// Leaves a kernel as it was; that is no change.
+fn restore(kernel: &mut Kernel, before: Option<Kernel>) -> bool {
+    if let Some(before) = before {
+        *kernel = before;
+    }
+    false
 }
 
 /// Whether a target has the instruction for factors of these types.
@@ -137,7 +158,10 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         return None;
     }
     let shapes = shapes(found, (copied, bytes), target);
-    let costs: Vec<Expr> = shapes.iter().map(|shape| sizes.cost(shape, target)).collect();
+    let pieces = pieces::pieces(kernel, launch, (found, &sizes), &shapes, target);
+    let cut = pieces.as_ref().map(|count| sizes.of_piece(count));
+    let of_block = cut.as_ref().unwrap_or(&sizes);
+    let costs: Vec<Expr> = shapes.iter().map(|shape| of_block.cost(shape, target)).collect();
     let shape = shapes.iter().enumerate().find(|(at, _)| {
         let others = costs[at + 1..].iter().cloned().chain([sizes.cost_one_by_one(target)]);
         let others = others.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right));
@@ -146,7 +170,10 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         ask(kernel, launch, &Conditions::new().prefers(cheapest)) == Answer::Yes
     });
     let (_, shape) = shape?;
-    let asks = copied == [true; 2] && found.range.is_none() && shape.tile.iter().product::<i64>() >= LARGE;
+    let asks = copied == [true; 2]
+        && found.range.is_none()
+        && pieces.is_none()
+        && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
     if whole {
         // That one extent is a multiple says something of the rows of arrays, too.
@@ -157,7 +184,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
     pairs(kernel, found).into_iter().for_each(|needed| {
         all_hold(kernel, launch, needed);
     });
-    Some(Plan { shape: shape.clone(), copied, whole })
+    Some(Plan { shape: shape.clone(), copied, whole, pieces })
 }
 
 /// That there are as many rows and columns as an instruction has: with fewer, most of it is for nothing.

@@ -42,6 +42,7 @@ use crate::passes::copying::{Axes, Copied, copying, scratch_like};
 use crate::passes::hoist_reductions::{Along, Part, launch_of, load_left};
 use crate::passes::pass::{Changed, Pass, PassContext};
 use crate::passes::sweep::sweep;
+use crate::passes::tile::found::buffer_of;
 
 /// Steps along the innermost axis from which on it is worth a copy.
 const LEAST: i64 = 16;
@@ -161,16 +162,17 @@ pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Opti
     let name = made.launches[launch].name.clone();
     for operand in &operands {
         let array = &found.factors[operand.side].array;
-        let text = match operand.how {
+        let text = match &operand.how {
             How::Pack(..) => {
                 let axis = &found.steps[last].name;
                 format!("a copy of `{array}` has `{axis}` innermost, so that vectors of it are copied")
             }
             How::Compute(_) => format!("`{array}` is computed before, once for all tiles"),
-            How::TakeApart(_) => format!(
-                "the factor made of `{array}` is the sum of {} numbers of {}, computed before; `(…) as {1}` around it would be one, where it may be rounded",
+            How::TakeApart(code) => format!(
+                "the factor made of {} is the sum of {} numbers of {}, computed before; `(…) as {2}` around it would be one, where it may be rounded",
+                loaded(kernel, code).join(" and "),
                 found.parts[operand.side],
-                found.scalars[operand.side].name()
+                found.scalars[operand.side].name(),
             ),
         };
         made.schedule.remark(&name, text);
@@ -252,6 +254,16 @@ fn code_of(kernel: &Kernel, launch: Launch, found: &Found, side: usize) -> Optio
     (is_free && ends_here && is_same).then_some(insts)
 }
 
+/// The names of the arrays that code loads from, in the order of the code.
+fn loaded(kernel: &Kernel, code: &[Inst]) -> Vec<String> {
+    let mut names = Vec::new();
+    for inst in code.iter().filter(|inst| kernel.insts[**inst].opcode.is_load()) {
+        let name = buffer_of(kernel, *inst).map(|buffer| format!("`{}`", kernel.buffers[buffer].name));
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    names
+}
+
 /// Whether two sizes are the same, however they are written.
 fn is_same(left: &Expr, right: &Expr) -> bool {
     polynomial_of(left).is_some_and(|left| Some(left) == polynomial_of(right))
@@ -301,10 +313,7 @@ fn pays(
         // It would not be a product of matrix instructions at all.
         let machine = |cost: Expr| mul(cost, Expr::Int(target.multiprocessors.into()));
         let shapes = shapes(found, ([true; 2], COPIES[0]), target);
-        let tiles = shapes.iter().map(|shape| sizes.cost(shape, target));
-        let Some(tiles) = tiles.reduce(|left, right| Expr::binary(BinaryOp::Min, left, right)) else {
-            return false;
-        };
+        let Some(tiles) = sizes.least(&shapes, target) else { return false };
         (cost, saved) = (add(cost, machine(tiles)), machine(sizes.cost_one_by_one(target)));
     }
     let conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, cost, saved));

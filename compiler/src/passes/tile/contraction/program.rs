@@ -67,7 +67,7 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let sizes = Sizes::of(&found);
     let bases = bases(&mut emit, &found, &sizes, shape, &mut map);
     let [rows, columns] = [0, 1].map(|side| emit.expression(&sizes.outer[side]));
-    let [low, high] = range_of_steps(&mut emit, &found, shape, (bases, [rows, columns]), &mut map);
+    let [low, high] = range_of_steps(&mut emit, &found, plan, (bases, [rows, columns]), &mut map);
     let end = match found.range {
         None => high,
         Some(_) => mutant!(
@@ -179,6 +179,11 @@ impl Program<'_> {
         &self.plan.shape
     }
 
+    /// Whether a block has all steps, and no range of them.
+    fn has_all_steps(&self) -> bool {
+        self.found.range.is_none() && self.plan.pieces.is_none()
+    }
+
     fn index(emit: &mut Emit<'_>, axis: usize) -> Value {
         emit.value(Opcode::Index, Payload::Index(axis as u8), &[])
     }
@@ -193,9 +198,9 @@ impl Program<'_> {
             let is_vector = matches!(axis, CHUNK_VECTOR | ROW_VECTOR | COLUMN_VECTOR);
             if is_vector { emit.mul_int(index, self.shape().copy) } else { index }
         });
-        let begin = match self.found.range {
-            None => first,
-            Some(_) => mutant!("tile contraction: a range begins at 0", emit.add(self.first, first), first),
+        let begin = match self.has_all_steps() {
+            true => first,
+            false => mutant!("tile contraction: a range begins at 0", emit.add(self.first, first), first),
         };
         let coordinates = [emit.add(self.bases[side], local[0]), emit.add(begin, local[1])];
         let mut map = self.map.clone();
@@ -412,9 +417,9 @@ impl Program<'_> {
     /// How many chunks so many steps have.
     fn chunks(&self, emit: &mut Emit<'_>, steps: Value) -> Value {
         let depth = self.shape().depth;
-        let more = match self.found.range {
-            None => depth - 1,
-            Some(_) => mutant!("tile contraction: the last steps of a range have no chunk", depth - 1, 0),
+        let more = match self.has_all_steps() {
+            true => depth - 1,
+            false => mutant!("tile contraction: the last steps of a range have no chunk", depth - 1, 0),
         };
         let depth = emit.int(depth);
         let sum = emit.add_int(steps, more);

@@ -1,26 +1,42 @@
-//! The steps of a block: all that the host knows of, or those of the range that the block computes.
+//! The steps of a block: all that the host knows of, those of its piece, or those of the range that the block computes.
 
-use super::extents::Shape;
+use super::extents::{Plan, Shape, ceil_div, mul};
 use super::found::Found;
 use super::grid::split;
 use super::range::OfRow;
-use crate::ir::clone::ValueMap;
+use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
+use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 
 /// The first step of a block, and the one behind its last.
 pub fn range_of_steps(
     emit: &mut Emit<'_>,
     found: &Found,
-    shape: &Shape,
+    plan: &Plan,
     (bases, ends): ([Value; 2], [Value; 2]),
     map: &mut ValueMap,
 ) -> [Value; 2] {
+    let shape = &plan.shape;
     match &found.range {
         None => {
-            let steps = emit.expression(&Found::extent(&found.of_steps()));
-            [emit.int(0), steps]
+            let all = Found::extent(&found.of_steps());
+            let steps = emit.expression(&all);
+            let Some(count) = &plan.pieces else { return [emit.int(0), steps] };
+            // Whole chunks, so that vectors lie in one piece.
+            let chunks = Expr::binary(BinaryOp::CeilDiv, ceil_div(all, shape.depth), count.clone());
+            let of_piece = emit.expression(&mul(chunks, Expr::Int(shape.depth)));
+            let piece = mapped(map, found.axes[0].index);
+            let piece = mutant!("tile contraction: all pieces are the first", piece, emit.int(0));
+            let low = emit.mul(piece, of_piece);
+            let high = emit.add(low, of_piece);
+            let high = mutant!(
+                "tile contraction: the last piece has steps that there are not",
+                emit.min(high, steps),
+                high
+            );
+            [low, high]
         }
         Some(range) => match range.row {
             None => range.write(emit, found.body, map),
