@@ -2,6 +2,8 @@
 
 use crate::analysis::Multiprocessor;
 
+const GIB: i64 = 1 << 30;
+
 /// Facts about the machine that passes decide by. Passes know no more of the target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TargetFacts {
@@ -19,6 +21,8 @@ pub struct TargetFacts {
     pub multiprocessors: u32,
     /// Bytes of shared memory that a block can have.
     pub shared_bytes: u32,
+    /// Bytes of scratch memory that are little: an eighth to a tenth of what the smallest part of that capability has.
+    pub scratch_bytes: i64,
     /// Whether global memory can be copied to shared memory in the background.
     pub async_copies: bool,
 }
@@ -35,6 +39,17 @@ impl TargetFacts {
             resident_blocks: 1024,
             multiprocessors: multiprocessor.count,
             shared_bytes: multiprocessor.of_block,
+            scratch_bytes: GIB
+                * match capability {
+                    // A100 of 40 GB.
+                    80 => 4,
+                    // H100 of 80 GB.
+                    90 => 8,
+                    // B200 of 180 GB.
+                    100 => 16,
+                    // Parts for workstations, of 8 GB.
+                    _ => 1,
+                },
             async_copies: capability >= 80,
         }
     }

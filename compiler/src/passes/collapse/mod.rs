@@ -74,15 +74,29 @@ impl Pass for Collapse {
 
 /// Makes the loops in one another of a launch one; whether there were any.
 pub(super) fn nested(kernel: &mut Kernel, launch: Launch) -> bool {
-    collapse_all(kernel, launch, MAX_REPEATED)
+    collapse_all(kernel, launch, Limits { repeated: MAX_REPEATED, reductions: true })
+}
+
+/// The same of parallel loops between which nothing stands that has to move inwards.
+pub(super) fn perfect(kernel: &mut Kernel, launch: Launch) -> bool {
+    collapse_all(kernel, launch, Limits { repeated: 0, reductions: false })
 }
 
 /// The same however much is computed again: there are too few iterations of the outer loop alone.
 pub(super) fn whole(kernel: &mut Kernel, launch: Launch) -> bool {
-    collapse_all(kernel, launch, usize::MAX)
+    collapse_all(kernel, launch, Limits { repeated: usize::MAX, reductions: true })
 }
 
-fn collapse_all(kernel: &mut Kernel, launch: Launch, most: usize) -> bool {
+/// What becomes one.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Instructions that are computed again for each inner iteration.
+    repeated: usize,
+    /// Whether reductions do, too.
+    reductions: bool,
+}
+
+fn collapse_all(kernel: &mut Kernel, launch: Launch, limits: Limits) -> bool {
     let body = kernel.launches[launch].body;
     let (mut products, mut reductions) = (EntitySet::new(), 0);
     kernel.walk(body, &mut |_, inst| reductions += usize::from(kernel.insts[inst].opcode == Opcode::Reduce));
@@ -91,20 +105,20 @@ fn collapse_all(kernel: &mut Kernel, launch: Launch, most: usize) -> bool {
         let found = contractions(kernel, launch);
         products.extend(found.iter().filter(|one| one.has_reuse()).map(|one| one.reduce));
     }
-    block(kernel, body, &mut products, most)
+    block(kernel, body, &mut products, limits)
 }
 
 /// Works on a block from the innermost loops outwards.
-fn block(kernel: &mut Kernel, target: Block, products: &mut EntitySet<Inst>, most: usize) -> bool {
+fn block(kernel: &mut Kernel, target: Block, products: &mut EntitySet<Inst>, limits: Limits) -> bool {
     let mut changed = false;
     let insts = std::mem::take(&mut kernel.blocks[target].insts);
     let mut done = Vec::with_capacity(insts.len());
     let around = kernel.blocks[target].params.to_vec();
     for inst in insts {
         for region in kernel.insts[inst].regions.clone() {
-            changed |= block(kernel, region, products, most);
+            changed |= block(kernel, region, products, limits);
         }
-        if let Some(plan) = plan(kernel, &around, inst, products, most) {
+        if let Some(plan) = plan(kernel, &around, inst, products, limits) {
             if products.contains(plan.inner) {
                 products.insert(inst);
             }
@@ -132,9 +146,12 @@ fn plan(
     around: &[Value],
     outer: Inst,
     products: &EntitySet<Inst>,
-    most: usize,
+    limits: Limits,
 ) -> Option<Plan> {
     let [body] = kernel.insts[outer].regions[..] else { return None };
+    if !limits.reductions && kernel.insts[outer].opcode == Opcode::Reduce {
+        return None;
+    }
     let [between @ .., inner, _yield] = kernel.blocks[body].insts.as_slice() else { return None };
     if !are_one(kernel, around, (outer, *inner), products.contains(*inner)) {
         return None;
@@ -164,7 +181,7 @@ fn plan(
     }
     let bounds_outside = kernel.insts[*inner].arguments.iter().all(|value| !inside.contains(*value));
     let bounds_outside = mutant!("collapse: bounds that depend on the outer index", bounds_outside, true);
-    (bounds_outside && plan.inwards.len() <= most).then_some(plan)
+    (bounds_outside && plan.inwards.len() <= limits.repeated).then_some(plan)
 }
 
 /// Whether a loop with nothing but another one in it does the same as one loop over the axes of both.

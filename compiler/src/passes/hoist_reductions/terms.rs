@@ -65,12 +65,14 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let whole = moved.whole(kernel);
     let (made, scratch) = launch_of(kernel, launch, &moved.part, "terms");
     give_axes(kernel, &moved.arrays, made, &moved.own);
+    let mut before = moved.before;
     if whole {
-        // What is left of the terms are indices.
+        // What is left of the terms are indices, and what is made of the values.
         let keep = slice(kernel, moved.block, moved.before, &mut stays(kernel, &moved));
         kernel.blocks[moved.block].insts.retain(|inst| keep.contains(inst) || *inst == moved.before);
+        before = kernel.blocks[moved.block].insts[0];
     }
-    load(kernel, moved.block, moved.before, &moved.part, &scratch);
+    load(kernel, moved.block, before, &moved.part, &scratch);
     sweep(kernel);
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, moved.remark);
@@ -92,7 +94,7 @@ fn stays(kernel: &Kernel, moved: &Moved) -> EntitySet<Value> {
 
 fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Moved> {
     let nests = nests(kernel, launch);
-    nests.iter().find_map(|nest| alone(kernel, launch, nest).or_else(|| whole(kernel, launch, nest, target)))
+    nests.iter().find_map(|nest| alone(kernel, launch, nest, target).or_else(|| whole(kernel, launch, nest, target)))
 }
 
 /// The reductions of a launch and of its parallel loops in whose terms are loops.
@@ -125,7 +127,7 @@ fn add_nests(kernel: &Kernel, block: Block, chain: &[Level], around: &[Along], n
 }
 
 /// A loop in the terms of a reduction that does not depend on all axes around.
-fn alone(kernel: &mut Kernel, launch: Launch, nest: &Nest) -> Option<Moved> {
+fn alone(kernel: &mut Kernel, launch: Launch, nest: &Nest, target: &TargetFacts) -> Option<Moved> {
     let all: Vec<Along> = nest.around.iter().chain(&nest.own).cloned().collect();
     let is_reduce = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Reduce;
     let inner: Vec<Inst> = kernel.blocks[nest.region].insts.iter().copied().filter(is_reduce).collect();
@@ -146,7 +148,7 @@ fn alone(kernel: &mut Kernel, launch: Launch, nest: &Nest) -> Option<Moved> {
         let part = Part { axes, insts, values, span: kernel.insts[reduce].span };
         let remark = "what is the same for several results has a launch of its own".to_string();
         let arrays = OwnArrays::default();
-        pays_alone(kernel, launch, reduce, &part, &left).then_some(Moved {
+        pays_alone(kernel, launch, reduce, (&part, &left), target).then_some(Moved {
             part,
             block: nest.region,
             before: reduce,
@@ -163,7 +165,8 @@ fn whole(kernel: &mut Kernel, launch: Launch, nest: &Nest, target: &TargetFacts)
     let axes = axes_of_terms(kernel, launch, nest);
     let indices: Vec<Value> = axes.iter().map(|axis| axis.index).collect();
     let arrays = OwnArrays::of(kernel, nest)?;
-    let mut values: Vec<Value> = kernel.yields(nest.region).to_vec();
+    let mut values: Vec<Value> =
+        kernel.yields(nest.region).iter().map(|value| narrowest(kernel, *value)).collect();
     let terms: Vec<Inst> =
         kernel.blocks[nest.region].insts.iter().copied().filter(|inst| *inst != terminator).collect();
     // What is the same for all terms, or made of indices, is there anyway.
@@ -190,6 +193,20 @@ fn whole(kernel: &mut Kernel, launch: Launch, nest: &Nest, target: &TargetFacts)
     let remark =
         format!("the terms over `{}` are computed side by side, by a launch of their own", names.join(", "));
     Some(Moved { part, block: nest.region, before: terminator, arrays, own: nest.own.clone(), remark })
+}
+
+/// What a value is made of alone that takes fewer bytes: the condition of a choice between literals, what is widened.
+fn narrowest(kernel: &Kernel, value: Value) -> Value {
+    let Some(data) = kernel.definition_data(value) else { return value };
+    let is_literal = |value: &Value| kernel.constant_of(*value).is_some();
+    let source = match (data.opcode, &data.arguments[..]) {
+        (Opcode::Cast, [source]) => *source,
+        (Opcode::Select, [condition, then, otherwise]) if is_literal(then) && is_literal(otherwise) => *condition,
+        _ => return value,
+    };
+    let source = narrowest(kernel, source);
+    let size = |value: Value| kernel.value_type(value).size();
+    if size(source) < size(value) { source } else { value }
 }
 
 /// A reduction of whose result terms are made.

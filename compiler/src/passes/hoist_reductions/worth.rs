@@ -19,8 +19,6 @@ pub const BETWEEN: i64 = 8;
 /// What one more launch costs a thread, in steps of a loop; one more for each two threads of a multiprocessor, which hide
 /// what memory takes from each other (the figures are those of `fill.rs`).
 pub const LAUNCH: i64 = 64;
-/// Bytes of scratch memory that are little on any machine.
-const LITTLE: i64 = 1 << 30;
 
 /// How many steps the loops of a block have.
 fn steps(kernel: &Kernel, block: Block) -> Option<Expr> {
@@ -53,11 +51,11 @@ fn holds(
     kernel: &mut Kernel,
     launch: Launch,
     conditions: &Conditions,
-    places: Expr,
-    values: &[Value],
+    (places, values): (Expr, &[Value]),
+    target: &TargetFacts,
 ) -> bool {
     let bytes = bytes(kernel, places, values);
-    [Expr::Int(LITTLE), passed(kernel)].into_iter().any(|most| {
+    [Expr::Int(target.scratch_bytes), passed(kernel)].into_iter().any(|most| {
         let fits = Expr::binary(BinaryOp::LessEqual, bytes.clone(), most);
         ask(kernel, launch, &conditions.clone().prefers(fits)) == Answer::Yes
     })
@@ -81,7 +79,13 @@ fn passed(kernel: &Kernel) -> Expr {
 
 /// Whether a loop in the terms that does not depend on the axes that are `left` pays: it is computed once for all of them. They
 /// have iterations, or it would not have run.
-pub fn pays_alone(kernel: &mut Kernel, launch: Launch, reduce: Inst, part: &Part, left: &[Along]) -> bool {
+pub fn pays_alone(
+    kernel: &mut Kernel,
+    launch: Launch,
+    reduce: Inst,
+    (part, left): (&Part, &[Along]),
+    target: &TargetFacts,
+) -> bool {
     if trip_count(kernel, reduce) < LEAST_STEPS {
         return false;
     }
@@ -90,7 +94,7 @@ pub fn pays_alone(kernel: &mut Kernel, launch: Launch, reduce: Inst, part: &Part
         conditions = conditions.needs_at_least(&axis.extent(kernel), 1);
     }
     let places = product(part.axes.iter(), kernel);
-    holds(kernel, launch, &conditions, places, &part.values)
+    holds(kernel, launch, &conditions, (places, &part.values), target)
 }
 
 /// Whether all of the terms pay, of which the launch of their own leaves `values`.
@@ -128,7 +132,7 @@ pub fn pays_whole(
     };
     let is_large = {
         let places = Expr::binary(BinaryOp::Mul, around, own);
-        let most = Expr::binary(BinaryOp::Max, int(LITTLE), passed(kernel));
+        let most = Expr::binary(BinaryOp::Max, int(target.scratch_bytes), passed(kernel));
         Expr::binary(BinaryOp::Greater, bytes(kernel, places, values), most)
     };
     // One question, so that each other launch of the kernel is asked for twice as many sizes and no more.

@@ -16,6 +16,8 @@
 //! array is the same: row-major, elements stand where they stood. The caller still gives it the extents that were
 //! declared. The axis keeps the name of the inner one; a schedule that says something of the outer one keeps both.
 //!
+//! Loops in one another with nothing in between are one loop first, as `collapse` makes them.
+//!
 //! # Preconditions
 //!
 //! Both are axes of one loop, from 0 to the array's extents. Their indices are used as neighbouring subscripts alone, the
@@ -24,6 +26,7 @@
 
 mod pairs;
 
+use super::collapse::perfect;
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Launch, Value};
@@ -50,6 +53,9 @@ impl Pass for MergeAxes {
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= perfect(kernel, launch);
+        }
         while let Some(pairs) = pairs::find(kernel) {
             merge(kernel, &pairs);
             changed = true;

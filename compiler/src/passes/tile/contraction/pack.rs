@@ -55,8 +55,6 @@ const BY_REGISTERS: i64 = 2;
 const MEMORY: i64 = 16;
 /// What computing an element costs, as bytes.
 const COMPUTED: i64 = 4;
-/// Bytes of a copy at most.
-const ROOM: i64 = 1 << 28;
 
 /// Elements of the largest copy in the background.
 fn lanes(found: &Found, side: usize) -> u64 {
@@ -300,7 +298,7 @@ fn pays(
         };
         let elements = elements.unwrap_or(Expr::Int(1));
         let size = mul(elements.clone(), Expr::Int(bytes));
-        conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, size, Expr::Int(ROOM)));
+        conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, size, Expr::Int(target.scratch_bytes)));
         let bytes = Expr::binary(BinaryOp::Div, mul(elements, Expr::Int(moved)), Expr::Int(MEMORY));
         cost = add(cost, add(bytes, Expr::Int(BEGIN * i64::from(target.multiprocessors))));
         if !is_copied(kernel, launch, found, operand.side) {

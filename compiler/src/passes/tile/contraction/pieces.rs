@@ -30,8 +30,6 @@ const FEW: i64 = 4;
 const LEAST: i64 = 512;
 /// Bytes of memory in a cycle of a multiprocessor.
 const MEMORY: i64 = 16;
-/// Bytes of the parts at most.
-const ROOM: i64 = 1 << 28;
 
 /// How many pieces the steps are cut into; `None` where one is best.
 pub fn pieces(
@@ -67,7 +65,7 @@ pub fn pieces(
     let pays = Expr::binary(BinaryOp::Less, cut, sizes.least(shapes, target)?);
     let conditions = Conditions::new()
         .prefers_at_least(&count, 2)
-        .prefers(Expr::binary(BinaryOp::LessEqual, bytes, Expr::Int(ROOM)))
+        .prefers(Expr::binary(BinaryOp::LessEqual, bytes, Expr::Int(target.scratch_bytes)))
         .prefers(pays);
     (ask(kernel, launch, &conditions) == Answer::Yes).then_some(count)
 }
