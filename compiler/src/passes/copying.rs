@@ -49,6 +49,25 @@ pub fn scratch_like(kernel: &mut Kernel, array: Buffer, extents: Vec<Expr>) -> B
 /// A launch with a loop over these axes that copies an element of each. It is named after `like`, with a suffix, and relies on what
 /// that does; the plan does not know it yet.
 pub fn copying(kernel: &mut Kernel, like: Launch, axes: Axes, suffix: &str, copies: &[Copied]) -> Launch {
+    looping(kernel, like, axes, suffix, |emit, indices| {
+        for Copied { from, to, leaf, places } in copies {
+            let [source, target] =
+                places.each_ref().map(|places| places.iter().map(|at| indices[*at]).collect::<Vec<_>>());
+            let value = emit.value(Opcode::Load, Payload::Access { buffer: *from, leaf: *leaf }, &source);
+            let operands = [target.as_slice(), &[value]].concat();
+            emit.inst(Opcode::Store, Payload::Access { buffer: *to, leaf: *leaf }, &operands);
+        }
+    })
+}
+
+/// The same with another body, which gets the indices.
+pub fn looping(
+    kernel: &mut Kernel,
+    like: Launch,
+    axes: Axes,
+    suffix: &str,
+    body: impl FnOnce(&mut Emit<'_>, &[Value]),
+) -> Launch {
     let Axes { names, bounds, span } = axes;
     let root = kernel.blocks.push(BlockData::default());
     let inner = kernel.blocks.push(BlockData::default());
@@ -61,13 +80,7 @@ pub fn copying(kernel: &mut Kernel, like: Launch, axes: Axes, suffix: &str, copi
     kernel.blocks[root].insts.push(forall);
     let indices: Vec<Value> = bounds.iter().map(|_| kernel.add_param(inner, Scalar::I64)).collect();
     let mut emit = Emit::new(kernel, inner, span);
-    for Copied { from, to, leaf, places } in copies {
-        let [source, target] =
-            places.each_ref().map(|places| places.iter().map(|at| indices[*at]).collect::<Vec<_>>());
-        let value = emit.value(Opcode::Load, Payload::Access { buffer: *from, leaf: *leaf }, &source);
-        let operands = [target.as_slice(), &[value]].concat();
-        emit.inst(Opcode::Store, Payload::Access { buffer: *to, leaf: *leaf }, &operands);
-    }
+    body(&mut emit, &indices);
     emit.inst(Opcode::Yield, Payload::None, &[]);
     let name = kernel.launches[like].name.clone();
     kernel.add_launch(&name, suffix, root, like)

@@ -94,7 +94,9 @@ fn stays(kernel: &Kernel, moved: &Moved) -> EntitySet<Value> {
 
 fn find(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Option<Moved> {
     let nests = nests(kernel, launch);
-    nests.iter().find_map(|nest| alone(kernel, launch, nest, target).or_else(|| whole(kernel, launch, nest, target)))
+    nests
+        .iter()
+        .find_map(|nest| alone(kernel, launch, nest, target).or_else(|| whole(kernel, launch, nest, target)))
 }
 
 /// The reductions of a launch and of its parallel loops in whose terms are loops.
@@ -201,7 +203,9 @@ fn narrowest(kernel: &Kernel, value: Value) -> Value {
     let is_literal = |value: &Value| kernel.constant_of(*value).is_some();
     let source = match (data.opcode, &data.arguments[..]) {
         (Opcode::Cast, [source]) => *source,
-        (Opcode::Select, [condition, then, otherwise]) if is_literal(then) && is_literal(otherwise) => *condition,
+        (Opcode::Select, [condition, then, otherwise]) if is_literal(then) && is_literal(otherwise) => {
+            *condition
+        }
         _ => return value,
     };
     let source = narrowest(kernel, source);

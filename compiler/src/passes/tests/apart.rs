@@ -49,6 +49,11 @@ const fn in_parts(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -
 /// The same, with infinities in both factors.
 const OF_AWKWARD: Place = in_parts("awkward", &[("k", 3008), ("m", 21), ("n", 72)]);
 
+/// A product with copies of whole vectors of steps.
+const fn in_a_copy(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -> Place {
+    for_sizes(at("stage/padded.krn", kernel, sizes))
+}
+
 /// A product whose steps are cut into pieces.
 const OF_PIECES: Place = for_sizes(at("stage/pieces.krn", "gradient", &[("k", 1100), ("m", 66), ("n", 40)]));
 
@@ -137,6 +142,10 @@ const PLACES: &[(&str, Place)] = &[
     (
         "parts: the bits that make it a NaN are cut off",
         in_parts("not_a_number", &[("k", 3008), ("m", 16), ("n", 72)]),
+    ),
+    (
+        "pad: what lies behind the last step is the last step",
+        in_a_copy("both", &[("k", 1001), ("m", 40), ("n", 34)]),
     ),
     ("tile contraction: the last piece has steps that there are not", OF_PIECES),
     ("tile contraction: all pieces are the first", OF_PIECES),

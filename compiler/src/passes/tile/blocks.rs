@@ -186,8 +186,10 @@ pub fn aligned(
     }
     let mut affine = Affine::new(kernel);
     let mut position = Polynomial::default();
-    for (index, extent) in data.arguments.iter().zip(&of.extents) {
-        position = position.multiply(&polynomial_of(extent)?)?.add(&affine.form(*index))?;
+    for (at, (index, extent)) in data.arguments.iter().zip(&of.extents).enumerate() {
+        // How long the first axis is does not matter.
+        let before = if at == 0 { position } else { position.multiply(&polynomial_of(extent)?)? };
+        position = before.add(&affine.form(*index))?;
     }
     let mut run = Polynomial::constant(1);
     let mut parts = vec![position];

@@ -24,6 +24,7 @@
 //! - `pieces.rs`: steps that several blocks share.
 //! - `program.rs`: writes the program.
 //! - `concatenate.rs`: the pass `concatenate_products`, which makes one product of a sum of several.
+//! - `arrays.rs`: what factors are loaded from. - `pad.rs`: copies whose rows are whole vectors.
 //! - `pack.rs`: the pass `pack_operands`, which copies factors of which there are no vectors.
 //!
 //! What the axes are and whether both factors are exact in the instruction's type says `analysis/contraction`. Several axes of
@@ -31,6 +32,7 @@
 //! whole or not at all, it is copied, with zeros for those that are not; else, and where it is computed, it goes through
 //! registers.
 
+mod arrays;
 mod axes;
 mod concatenate;
 mod extents;
@@ -39,6 +41,7 @@ mod grid;
 mod layouts;
 mod operands;
 mod pack;
+mod pad;
 mod parts;
 mod pieces;
 mod program;

@@ -24,16 +24,16 @@
 //!
 //! Terms are added up in another order, roundings aside the same.
 
+use super::arrays::{axis_of, is_copied, lanes, names};
 use super::extents::{BEGIN, Sizes, ceil_div, mul, shapes};
 use super::found::Found;
+use super::pad::padded;
 use super::parts::take_apart;
-use super::{COPIES, all_hold, has_atom, is_said, plan, vectors};
-use crate::analysis::{
-    Affine, Answer, Atom, Conditions, Polynomial, ask, code, polynomial_of, written_buffers,
-};
+use super::{COPIES, has_atom, is_said, plan, vectors};
+use crate::analysis::{Affine, Answer, Conditions, ask, code, written_buffers};
 use crate::data::ElementType;
-use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases, Step};
+use crate::ir::entities::{Inst, Launch};
+use crate::ir::kernel::{Kernel, Payload, Phase, Phases, Step};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
@@ -55,11 +55,6 @@ const BY_REGISTERS: i64 = 2;
 const MEMORY: i64 = 16;
 /// What computing an element costs, as bytes.
 const COMPUTED: i64 = 4;
-
-/// Elements of the largest copy in the background.
-fn lanes(found: &Found, side: usize) -> u64 {
-    COPIES[0] as u64 / found.scalars[side].size()
-}
 
 /// The pass.
 pub struct PackOperands;
@@ -124,11 +119,14 @@ pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Opti
     let innermost = (0..=last).rev();
     let ways: Vec<(usize, Vec<Operand>)> =
         innermost.filter_map(|at| Some((at, operands(kernel, launch, &found, at)?))).collect();
-    if ways.is_empty() || (0..2).all(|side| is_copied(kernel, launch, &found, side)) {
+    if (0..2).all(|side| is_copied(kernel, launch, &found, side)) {
         return None;
     }
+    if ways.is_empty() {
+        return padded(kernel, launch, &found, target);
+    }
     let lanes = (16 / found.scalars[0].size()) as i64;
-    let (at, operands) = ways.into_iter().find(|(at, operands)| {
+    let way = ways.into_iter().find(|(at, operands)| {
         // What is computed has all steps side by side.
         let are_packed = operands.iter().any(|one| matches!(one.how, How::Pack(..)));
         let extent =
@@ -137,7 +135,8 @@ pub fn packed(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> Opti
         let whole = Expr::binary(BinaryOp::Equal, rest, Expr::Int(0));
         let conditions = Conditions::new().needs(whole).prefers_at_least(&extent, LEAST);
         ask(kernel, launch, &conditions) == Answer::Yes
-    })?;
+    });
+    let Some((at, operands)) = way else { return padded(kernel, launch, &found, target) };
     if !pays(kernel, launch, &found, &operands, target) {
         return None;
     }
@@ -193,27 +192,14 @@ fn operands(kernel: &Kernel, launch: Launch, found: &Found, at: usize) -> Option
             operands.push(Operand { side, how: How::Compute(code_of(kernel, launch, found, side)?) });
             continue;
         };
-        let Payload::Access { buffer, leaf: 0 } = kernel.insts[load].payload else { return None };
         let subscripts = kernel.subscripts(&kernel.insts[load]);
-        let moved: Vec<usize> =
-            (0..subscripts.len()).filter(|axis| affine.depends(subscripts[*axis], index)).collect();
+        let is_moved = subscripts.iter().any(|value| affine.depends(*value, index));
         // Neighbours along its own axis are vectors as well, and those of the last axis of steps stay what they are.
-        let stays = moved.is_empty() || !factor.along_steps || at + 1 == found.steps.len();
+        let stays = !is_moved || !factor.along_steps || at + 1 == found.steps.len();
         if stays && vectors(kernel, found, side, lanes(found, side)).is_some() {
             continue;
         }
-        let [axis] = moved[..] else { return None };
-        let data = &kernel.buffers[buffer];
-        let is_alone = *affine.form(subscripts[axis]) == Polynomial::atom(Atom::Value(index))
-            && found.steps[at].low == Expr::Int(0)
-            && is_same(&found.steps[at].extent, &data.extents[axis]);
-        let is_array = matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch)
-            && data.element.leaves.len() == 1
-            && data.element.leaves[0].count() == 1
-            && data.extents.iter().all(|extent| kernel.never_negative(extent));
-        if !is_alone || !is_array || written.contains(buffer) || kernel.schedule.speaks_of(&data.name) {
-            return None;
-        }
+        let axis = axis_of(kernel, found, (load, at), &written)?;
         if axis + 1 < subscripts.len() {
             operands.push(Operand { side, how: How::Pack(load, axis) });
         }
@@ -262,16 +248,6 @@ fn loaded(kernel: &Kernel, code: &[Inst]) -> Vec<String> {
     names
 }
 
-/// Whether two sizes are the same, however they are written.
-fn is_same(left: &Expr, right: &Expr) -> bool {
-    polynomial_of(left).is_some_and(|left| Some(left) == polynomial_of(right))
-}
-
-/// Whether a factor is copied in vectors.
-fn is_copied(kernel: &mut Kernel, launch: Launch, found: &Found, side: usize) -> bool {
-    vectors(kernel, found, side, lanes(found, side)).is_some_and(|needed| all_hold(kernel, launch, needed))
-}
-
 /// Whether the copies cost less than the elements of the factors cost that come through registers.
 fn pays(
     kernel: &mut Kernel,
@@ -298,7 +274,8 @@ fn pays(
         };
         let elements = elements.unwrap_or(Expr::Int(1));
         let size = mul(elements.clone(), Expr::Int(bytes));
-        conditions = conditions.prefers(Expr::binary(BinaryOp::LessEqual, size, Expr::Int(target.scratch_bytes)));
+        conditions =
+            conditions.prefers(Expr::binary(BinaryOp::LessEqual, size, Expr::Int(target.scratch_bytes)));
         let bytes = Expr::binary(BinaryOp::Div, mul(elements, Expr::Int(moved)), Expr::Int(MEMORY));
         cost = add(cost, add(bytes, Expr::Int(BEGIN * i64::from(target.multiprocessors))));
         if !is_copied(kernel, launch, found, operand.side) {
@@ -383,16 +360,4 @@ fn pack(kernel: &mut Kernel, launch: Launch, found: &Found, (load, last): (Inst,
     let steps = [made, launch];
     let steps = mutant!("pack_operands: the product comes before the copy", steps, [launch, made]);
     kernel.replace_step(launch, &steps.map(Step::Launch));
-}
-
-/// Names for the axes of an array: of an index that each subscript moves with.
-fn names(kernel: &Kernel, found: &Found, subscripts: &[Value]) -> Vec<String> {
-    let mut affine = Affine::new(kernel);
-    let mut names: Vec<String> = Vec::new();
-    for (at, subscript) in subscripts.iter().enumerate() {
-        let mut axes = found.axes.iter().chain(&found.steps);
-        let own = axes.find(|axis| affine.depends(*subscript, axis.index) && !names.contains(&axis.name));
-        names.push(own.map_or_else(|| format!("axis{at}"), |axis| axis.name.clone()));
-    }
-    names
 }

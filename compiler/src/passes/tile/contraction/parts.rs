@@ -1,4 +1,5 @@
-//! Factors of wider types as sums of numbers of `bf16`, which has 8 bits and the exponents of `f32`: two of `f16`, three of `f32`.
+//! Factors of wider types as sums of numbers of `bf16`, which has 8 bits and the exponents of `f32`: two for `f16`, three for
+//! `f32`.
 //!
 //! ```text
 //! x = large + middle + small      each the upper 8 bits of what is left

@@ -148,7 +148,7 @@ fn add_up(kernel: &mut Kernel, found: &Found, scratch: Buffer, count: &Expr) -> 
     let payload = Payload::Reduce { axes: smallvec![axis], combiners: smallvec![Combiner::Add] };
     let reduce = emit.bare_inst(Opcode::Reduce, payload, bounds.as_slice().into());
     emit.kernel.insts[reduce].regions = smallvec![region];
-    let sum = kernel.add_results(reduce, Scalar::F32, 1)[0];
+    let sum = kernel.add_results(reduce, kernel.value_type(results[0]), 1)[0];
     kernel.replace_uses(results[0], sum);
     kernel.blocks[found.body].insts.extend(behind.into_iter().filter(|inst| *inst != load));
     Some(sum)

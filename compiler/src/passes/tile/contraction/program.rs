@@ -15,8 +15,9 @@
 //! contraction. Elements past the end are zeros, of both factors, whatever the code of a factor makes of them. Steps whose range
 //! the host does not know begin at the low end that the block computes, and end at its high end.
 //!
-//! Each part of a factor has a place of its own in shared memory, and an instruction of its own. The largest parts have their own
-//! sums, which say whether a result is finite: zeros among the smaller parts beside an infinity of the other factor are of no meaning.
+//! Each part of a factor has a place of its own in shared memory, and an instruction of its own. The largest parts have their
+//! own sums, which say whether a result is finite: zeros among the smaller parts beside an infinity of the other factor are of
+//! no meaning.
 
 use super::axes::{CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, OF_AXIS, ROW, ROW_VECTOR, STEP};
 use super::extents::{Plan, Shape, Sizes};
