@@ -73,7 +73,7 @@ const HALVES: &str =
 #[test]
 fn products_of_halves_are_made_of_matrix_instructions() {
     let cubes = |n: i64| [("m", n), ("n", n), ("k", n)];
-    for (n, copied) in [(4096, true), (4104, true), (4095, false)] {
+    for (n, is_even) in [(4096, true), (4104, true), (4095, false)] {
         let compilation = compiled_at(HALVES, &cubes(n));
         let kernel = &compilation.ir().expect("it was asked for").kernels[0];
         let launch = launch(kernel, "matmul_matrices");
@@ -85,11 +85,13 @@ fn products_of_halves_are_made_of_matrix_instructions() {
             instructions >= 2 * (fragments + transposed),
             "{n}: {instructions}, {fragments}, {transposed}"
         );
-        assert!(fragments > 0 && transposed > 0, "{n}: the second factor lies across the steps");
+        assert!(fragments > 0, "{n}");
+        // The second factor lies across the steps; a copy with whole vectors has them along the steps.
+        assert_eq!(transposed > 0, is_even, "{n}");
         let copies = [Opcode::CopyAsync, Opcode::CopyAsyncIf].map(|opcode| count(kernel, launch, opcode));
-        assert_eq!(copies.iter().sum::<usize>() > 0, copied, "{n}");
+        assert!(copies.iter().sum::<usize>() > 0, "{n}");
         // Blocks that lie inside store neighbours together, where rows are whole vectors.
-        assert_eq!(count(kernel, launch, Opcode::StoreVector) > 0, copied, "{n}");
+        assert_eq!(count(kernel, launch, Opcode::StoreVector) > 0, is_even, "{n}");
     }
 }
 

@@ -36,8 +36,6 @@ const EXEMPT: &[(&str, &str)] = &[
     ("latent_decode_product_hoisted_matrices_general", THROUGH),
     ("linear_residual_layer_norm_2_row_256_half", HALVES),
     ("lora_backward_1_matrices_general", THROUGH),
-    ("lora_backward_2_matrices_general", THROUGH),
-    ("lora_backward_5_matrices_general", THROUGH),
     ("moments_decide_row_256_masked_general", PAIRS),
     ("mri_q_pieces", ANGLES),
     ("norm_qkv_rotary_3_matrices_general", THROUGH),

@@ -5,7 +5,7 @@ use crate::analysis::{form, stated_guard};
 use crate::check::typed;
 use crate::ir::kernel::{Kernel, LaunchData};
 use crate::ir::schedule::{Choice, Directive, Outcome, SAID};
-use crate::manifest::Expr;
+use crate::manifest::{BinaryOp, Expr, Value};
 use std::fmt::Write as _;
 
 /// The schedule of one kernel.
@@ -53,6 +53,8 @@ pub fn explain_forms(compilation: &Compilation, kernel: &str) -> Option<Vec<(Vec
 /// Characters of a condition that stands beside others: those that compare what shapes of tiles cost are formulas of a
 /// line or two.
 const LONGEST_BESIDE_OTHERS: usize = 120;
+/// Characters of one side of a comparison in a long condition; of a longer one stands what it comes to.
+const LONGEST_SIDE: usize = 40;
 
 /// What a kernel's code is made for, line by line: the sizes, what it relies on, what it was chosen by, and what faster
 /// code would have relied on. Long conditions have lines of their own.
@@ -60,10 +62,20 @@ pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
     let mut kernels = compilation.ir.kernels.iter().map(|kernel| &kernel.declarations);
     let Some(kernel) = kernels.find(|known| known.name == kernel) else { return Vec::new() };
     let symbols = kernel.symbol_names();
-    let listed = |head: &str, conditions: &[Expr]| {
-        let texts = conditions.iter().map(|condition| condition.in_words(&symbols));
-        let (short, long): (Vec<String>, Vec<String>) =
-            texts.partition(|text| text.len() <= LONGEST_BESIDE_OTHERS);
+    let values: Option<Vec<Value>> = kernel.specialization.values().iter().copied().collect();
+    let listed = |head: &str, conditions: &[Expr], values: Option<&Vec<Value>>| {
+        let (mut short, mut long) = (Vec::new(), Vec::new());
+        for condition in conditions {
+            let text = condition.in_words(&symbols);
+            if text.len() <= LONGEST_BESIDE_OTHERS {
+                short.push(text);
+                continue;
+            }
+            let known = values.map(|values| with_values(condition, values, &symbols).in_words(&symbols));
+            long.push(
+                known.map_or(text, |known| format!("{known}: estimates for these sizes, in cycles or bytes")),
+            );
+        }
         let mut lines = Vec::with_capacity(1 + long.len());
         if !conditions.is_empty() {
             lines.push(format!("{head} {}", short.join(", ")).trim_end().to_string());
@@ -78,10 +90,28 @@ pub fn explain_sizes(compilation: &Compilation, kernel: &str) -> Vec<String> {
     let sizes = kernel.sizes_in_words();
     let made = (!sizes.is_empty()).then(|| format!("made for {sizes}"));
     let mut lines: Vec<String> = made.into_iter().collect();
-    lines.extend(listed("relies on", &guard.relies_on));
-    lines.extend(listed("chosen by", &guard.chosen_by));
-    lines.extend(listed("faster code would rely on", kernel.specialization.missed()));
+    lines.extend(listed("relies on", &guard.relies_on, None));
+    lines.extend(listed("chosen by", &guard.chosen_by, values.as_ref()));
+    lines.extend(listed("faster code would rely on", kernel.specialization.missed(), None));
     lines
+}
+
+/// A condition whose long sides of comparisons are what they come to.
+fn with_values(condition: &Expr, values: &[Value], symbols: &[&str]) -> Expr {
+    let again = |part: &Expr| std::sync::Arc::new(with_values(part, values, symbols));
+    let value = |side: &Expr| {
+        let is_long = side.in_words(symbols).len() > LONGEST_SIDE;
+        let known = side.evaluate_int(values).and_then(|known| i64::try_from(known).ok());
+        known.filter(|_| is_long).map_or_else(|| side.clone(), Expr::Int)
+    };
+    match condition {
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+            Expr::Binary(*op, again(left), again(right))
+        }
+        Expr::Binary(op, left, right) => Expr::Binary(*op, value(left).into(), value(right).into()),
+        Expr::Unary(op, operand) => Expr::Unary(*op, again(operand)),
+        other => other.clone(),
+    }
 }
 
 /// Whether the source has the name: loops that the compiler made have names of its own.

@@ -19,6 +19,8 @@ const PRODUCTS: i64 = 2048;
 /// Bytes that shared memory gives in a cycle, and the caches behind it.
 const SHARED: i64 = 128;
 const CACHES: i64 = 32;
+/// Bytes of memory in a cycle of a multiprocessor.
+pub const MEMORY: i64 = 16;
 /// What the steps of one instruction wait for where nothing else is there to do: fragments, then the instruction itself.
 const WAIT: i64 = 64;
 /// From the launch to the first step, and from the last one to the end.

@@ -340,7 +340,7 @@ fn parts_of(kernel: &Kernel, one: &Contraction, whole: bool) -> Option<[usize; 2
     }
     let mut some_is_whole = false;
     let parts = [&product.left, &product.right].map(|side| {
-        let known = part_loads(kernel, side.values[0]).len();
+        let known = if let [value] = side.values[..] { part_loads(kernel, value).len() } else { 0 };
         let of_type = PARTS.iter().find(|(scalar, _)| side.exact.has(*scalar));
         let needed =
             of_type.filter(|_| value_of(kernel, one, side).is_some()).map_or(usize::MAX, |(_, it)| *it);

@@ -25,7 +25,7 @@
 //! Terms are added up in another order, roundings aside the same.
 
 use super::arrays::{axis_of, is_copied, lanes, names};
-use super::extents::{BEGIN, Sizes, ceil_div, mul, shapes};
+use super::extents::{BEGIN, MEMORY, Sizes, ceil_div, mul, shapes};
 use super::found::Found;
 use super::pad::padded;
 use super::parts::take_apart;
@@ -51,8 +51,6 @@ const TILE: i64 = 128;
 /// Cycles of a multiprocessor for an element that comes through registers: its address, its guard, its way to shared memory (H200:
 /// 4 for a guarded window of halves, 2 for a factor of three loads).
 const BY_REGISTERS: i64 = 2;
-/// Bytes of memory in a cycle of a multiprocessor.
-const MEMORY: i64 = 16;
 /// What computing an element costs, as bytes.
 const COMPUTED: i64 = 4;
 

@@ -11,7 +11,7 @@
 //! terms that are added are zero.
 
 use super::arrays::{axis_of, is_copied, lanes, names};
-use super::extents::{BEGIN, Sizes, ceil_div, mul, shapes};
+use super::extents::{BEGIN, MEMORY, Sizes, ceil_div, mul, shapes};
 use super::found::Found;
 use super::{COPIES, all_hold, plan, vectors};
 use crate::analysis::{Answer, Conditions, ask, written_buffers};
@@ -24,9 +24,6 @@ use crate::mutants::mutant;
 use crate::passes::TargetFacts;
 use crate::passes::copying::{Axes, looping, scratch_like};
 use crate::passes::insert::{before, stands_for};
-
-/// Bytes of memory in a cycle of a multiprocessor.
-const MEMORY: i64 = 16;
 
 /// What becomes of a factor.
 enum How {

@@ -8,7 +8,7 @@
 //! forall i, j { y[i, j] = f(sum(piece: part[piece, i, j])) }
 //! ```
 
-use super::extents::{BEGIN, Shape, Sizes, ceil_div, mul};
+use super::extents::{BEGIN, MEMORY, Shape, Sizes, ceil_div, mul};
 use super::found::Found;
 use crate::analysis::{Answer, Conditions, ask, code};
 use crate::data::Scalar;
@@ -16,6 +16,7 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{AxisData, BlockData, InstData, Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
+use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use crate::passes::hoist_reductions::{Along, Part, launch_of, load_left};
@@ -28,8 +29,6 @@ const TILE: i64 = 128;
 const FEW: i64 = 4;
 /// Steps of a piece at least.
 const LEAST: i64 = 512;
-/// Bytes of memory in a cycle of a multiprocessor.
-const MEMORY: i64 = 16;
 
 /// How many pieces the steps are cut into; `None` where one is best.
 pub fn pieces(
@@ -39,7 +38,9 @@ pub fn pieces(
     shapes: &[Shape],
     target: &TargetFacts,
 ) -> Option<Expr> {
-    let is_sum = kernel.insts[found.reduce].results.len() == 1 && found.range.is_none();
+    // What a check guards is loaded in its launch.
+    let mut is_sum = kernel.insts[found.reduce].results.len() == 1 && found.range.is_none();
+    kernel.walk(found.body, &mut |_, inst| is_sum &= kernel.insts[inst].opcode != Opcode::Check);
     let said = said(kernel, found);
     if !is_sum || said == Some(1) || kernel.specialization.is_general() {
         return None;
@@ -103,6 +104,8 @@ pub fn cut(kernel: &mut Kernel, launch: Launch, found: &Found, count: &Expr) -> 
         );
         kernel.schedule.remark(&kernel.launches[launch].name, text);
     }
+    let is_own = |name: &String| found.steps.iter().any(|axis| axis.name == *name);
+    kernel.schedule.done(|known| matches!(known, Directive::Split { axis, .. } if is_own(axis)));
     Some(made)
 }
 
