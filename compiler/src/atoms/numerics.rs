@@ -16,91 +16,96 @@ use super::FactorType;
 /// Bits behind the point that a term keeps once it has the largest exponent.
 const FRACTION: i32 = 25;
 
+/// Bits behind the point of a factor's significand: no type has more, and products have one less than [`FRACTION`].
+const POINT: u32 = 12;
+
 /// The result that is no number.
 pub const NAN: u32 = 0x7fff_ffff;
 
 /// The exponent of a zero.
 const OF_ZERO: i32 = -126;
 
-/// A factor: significand · 2^(exponent - fraction).
+/// The exponent of what is infinite or no number: added to another, it is above all that numbers have.
+const SPECIAL: i32 = 1 << 16;
+
+/// A factor: significand · 2^(exponent - [`POINT`]). With [`SPECIAL`], an infinity of the significand's sign, or no number
+/// where it is zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Number {
-    significand: i64,
+    significand: i32,
     exponent: i32,
-    /// Bits of the significand behind the point.
-    fraction: i32,
-    /// What it is as `f64`, where it is infinite or no number.
-    special: Option<f64>,
 }
 
 impl Number {
     /// A factor of its bits. Of `tf32` the lower 13 bits of an `f32` do not count.
     pub fn of(factor: FactorType, bits: u32) -> Number {
         match factor {
-            FactorType::F16 => Number::decoded(bits & 0xffff, 5, 10),
-            FactorType::Bf16 => Number::decoded(bits & 0xffff, 8, 7),
-            FactorType::Tf32 => Number::decoded(bits >> 13, 8, 10),
-            FactorType::I8 => Number::integer(i64::from(bits as u8 as i8)),
-            FactorType::U8 => Number::integer(i64::from(bits as u8)),
+            FactorType::F16 => Number::decoded(bits & 0xffff, 5, 10, POINT),
+            FactorType::Bf16 => Number::decoded(bits & 0xffff, 8, 7, POINT),
+            FactorType::Tf32 => Number::decoded(bits >> 13, 8, 10, POINT),
+            FactorType::I8 => Number { significand: i32::from(bits as u8 as i8) << POINT, exponent: 0 },
+            FactorType::U8 => Number { significand: i32::from(bits as u8) << POINT, exponent: 0 },
         }
     }
 
-    fn integer(value: i64) -> Number {
-        Number { significand: value, exponent: 0, fraction: 0, special: None }
-    }
-
-    /// A float of so many bits of exponent and of fraction.
-    fn decoded(bits: u32, exponent_bits: u32, fraction: u32) -> Number {
+    /// A float of so many bits of exponent and of fraction, with so many bits behind the significand's point.
+    fn decoded(bits: u32, exponent_bits: u32, fraction: u32, point: u32) -> Number {
         let negative = bits >> (exponent_bits + fraction) & 1 == 1;
-        let field = bits >> fraction & ((1 << exponent_bits) - 1);
-        let low = i64::from(bits & ((1 << fraction) - 1));
+        let field = (bits >> fraction & ((1 << exponent_bits) - 1)) as i32;
+        let low = (bits & ((1 << fraction) - 1)) as i32;
         let bias = (1 << (exponent_bits - 1)) - 1;
-        let (magnitude, exponent) = match (field, low) {
-            (0, 0) => (0, OF_ZERO),
-            (0, low) => (low, 1 - bias),
-            (field, low) => (low | 1 << fraction, field as i32 - bias),
+        let (magnitude, exponent) = if field == (1 << exponent_bits) - 1 {
+            (i32::from(low == 0), SPECIAL)
+        } else if field == 0 {
+            (low << (point - fraction), if low == 0 { OF_ZERO } else { 1 - bias })
+        } else {
+            ((low | 1 << fraction) << (point - fraction), field - bias)
         };
-        let special = (field == (1 << exponent_bits) - 1).then_some(match (low, negative) {
-            (0, false) => f64::INFINITY,
-            (0, true) => f64::NEG_INFINITY,
-            _ => f64::NAN,
-        });
-        let significand = if negative { -magnitude } else { magnitude };
-        Number { significand, exponent, fraction: fraction as i32, special }
+        Number { significand: if negative { -magnitude } else { magnitude }, exponent }
     }
 
     /// As `f64`: exact.
     pub fn value(self) -> f64 {
-        self.special.unwrap_or(self.significand as f64 * f64::from(self.exponent - self.fraction).exp2())
+        match (self.exponent, self.significand) {
+            (SPECIAL, 0) => f64::NAN,
+            (SPECIAL, sign) => f64::from(sign) * f64::INFINITY,
+            (exponent, significand) => f64::from(significand) * f64::from(exponent - POINT as i32).exp2(),
+        }
     }
 }
 
 /// A sum, as bits of an `f32`, with the products of factors added.
 pub fn dot(left: &[Number], right: &[Number], sum: u32) -> u32 {
-    let sum = Number::decoded(sum, 8, 23);
-    let pairs = || left.iter().zip(right);
-    if sum.special.is_some() || pairs().any(|(left, right)| left.special.or(right.special).is_some()) {
-        let total = pairs().map(|(left, right)| left.value() * right.value()).sum::<f64>() + sum.value();
+    let steps = left.len().min(right.len());
+    let before = Number::decoded(sum, 8, 23, 23);
+    // By number: tests run this with little optimisation, in which adapters of iterators are calls.
+    let (mut largest, mut step) = (before.exponent, 0);
+    while step < steps {
+        largest = largest.max(left[step].exponent + right[step].exponent);
+        step += 1;
+    }
+    if largest > SPECIAL / 2 {
+        let products = left.iter().zip(right).map(|(left, right)| left.value() * right.value());
+        let total = products.sum::<f64>() + f64::from(f32::from_bits(sum));
         // An infinite or missing number makes the total so.
         return if total.is_nan() { NAN } else { (total as f32).to_bits() };
     }
-    let exponents = pairs().map(|(left, right)| left.exponent + right.exponent);
-    let largest = exponents.fold(sum.exponent, i32::max);
-    let mut total = aligned(sum.significand, sum.exponent - largest, sum.fraction);
-    for (left, right) in pairs() {
-        let below = left.exponent + right.exponent - largest;
-        total += aligned(left.significand * right.significand, below, left.fraction + right.fraction);
+    let mut total = i64::from(cut(before.significand << (FRACTION - 23), largest - before.exponent));
+    step = 0;
+    while step < steps {
+        let (left, right) = (left[step], right[step]);
+        let product = (left.significand * right.significand) << (FRACTION - 2 * POINT as i32);
+        total += i64::from(cut(product, largest - left.exponent - right.exponent));
+        step += 1;
     }
     rounded(total, largest)
 }
 
-/// A term with so many bits behind the point, so far below the largest exponent, cut off.
-fn aligned(significand: i64, below: i32, fraction: i32) -> i64 {
-    let shift = FRACTION - fraction + below;
-    let magnitude = significand.unsigned_abs();
-    let moved =
-        if shift >= 0 { magnitude << shift } else { magnitude.checked_shr(-shift as u32).unwrap_or(0) };
-    if significand < 0 { -(moved as i64) } else { moved as i64 }
+/// A term without its last bits, cut off.
+fn cut(term: i32, bits: i32) -> i32 {
+    let sign = term >> 31;
+    let kept = ((term ^ sign) - sign) >> if bits < 31 { bits } else { 31 };
+    (kept ^ sign) - sign
 }
 
 /// total · 2^(exponent - FRACTION) as an `f32`, cut off.

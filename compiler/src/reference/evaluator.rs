@@ -86,6 +86,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Counts one step.
+    #[inline]
     pub fn step(&mut self) -> Run<()> {
         match self.steps_left.checked_sub(1) {
             Some(left) => {

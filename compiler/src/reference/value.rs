@@ -17,6 +17,7 @@ pub enum Plain {
 
 impl Plain {
     /// The wide type of this value.
+    #[inline]
     pub fn scalar(self) -> Scalar {
         match self {
             Plain::Bool(_) => Scalar::Bool,
@@ -30,6 +31,7 @@ impl Plain {
     }
 
     /// A float's value, exactly.
+    #[inline]
     pub fn as_float(self) -> Option<f64> {
         match self {
             Plain::F32(value) => Some(f64::from(value)),
@@ -135,20 +137,24 @@ impl Products {
 }
 
 impl Number {
+    #[inline]
     pub fn exact(value: Plain) -> Number {
         Number::within(value, 0.0)
     }
 
     /// A value with its bound, of whose making nothing matters.
+    #[inline]
     pub fn within(value: Plain, error: f64) -> Number {
         Number { value, error, products: Products::default() }
     }
 
+    #[inline]
     pub fn is_uncertain(self) -> bool {
         self.error == f64::INFINITY
     }
 
     /// The same value, uncertain if `when`.
+    #[inline]
     pub fn uncertain_if(self, when: bool) -> Number {
         if when { Number { error: f64::INFINITY, ..self } } else { self }
     }
