@@ -21,6 +21,7 @@
 //! How long rows are, whether they are multiples of a vector, and how many outer iterations there are, decides which of
 //! these a launch becomes.
 
+pub(super) mod arrays;
 mod atomic;
 mod columns;
 mod cost;

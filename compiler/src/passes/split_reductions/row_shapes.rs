@@ -30,6 +30,8 @@ pub struct Rows {
     pub own_array: bool,
     /// Each thread walks the row by itself as well, as its elements are taken in order: a warp does so as fast as a block.
     pub in_order: bool,
+    /// Threads read elements that others of the team have written: all threads of a block are one team.
+    pub exchanges: bool,
     /// The names of the outer axes.
     pub outer: Vec<String>,
     /// What the schedule says of the loops' axis: of the first one of which it says something.
@@ -202,13 +204,15 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
             (false, 4) => exact[3] = (256, 16, "row_256_wide"),
             _ => {}
         }
-        for (threads, held, suffix) in only(said.threads, &exact, "row_exact", "row_exact_wide") {
-            shapes.push(shape(suffix, threads, Some(held), vector, true));
+        if !rows.exchanges {
+            for (threads, held, suffix) in only(said.threads, &exact, "row_exact", "row_exact_wide") {
+                shapes.push(shape(suffix, threads, Some(held), vector, true));
+            }
         }
         // Each twice as many threads as the one before: a group beyond the row's end costs nearly as many instructions as
         // one within, and these are what short rows wait for. The longest are those of a vocabulary (softmax, f32,
         // 16384×30000 on an H200: 1.16 ms held, 17.0 ms walked with an array in memory).
-        let masked = [
+        let mut masked = [
             (64, 4, "row_64_masked"),
             (128, 4, "row_128_masked"),
             (256, 4, "row_256_masked"),
@@ -216,6 +220,10 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
             (512, 8, "row_512_masked_wide"),
             (512, 16, "row_512_masked_widest"),
         ];
+        if rows.exchanges {
+            // For each element a thread walks what the others have written: all do so at once.
+            masked[..4].iter_mut().for_each(|(_, held, _)| *held = 1);
+        }
         for (threads, held, suffix) in only(said.threads, &masked, "row_masked", "row_masked_wide") {
             shapes.push(shape(suffix, threads, Some(held), vector, false));
             if vector > 1 {
@@ -224,9 +232,9 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         }
     }
     let long = match (rows.at_most, rows.reused) {
-        (Some(_), _) => WIDE,
-        (None, true) => 512,
-        (None, false) => 256,
+        (Some(_), _) if !rows.exchanges => WIDE,
+        (_, true) => 512,
+        (_, false) => 256,
     };
     let long = said.threads.unwrap_or(long);
     let mut vectors = vec![vector, 1];
@@ -244,7 +252,8 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         shapes.push(shape("row_walk", long, None, vector, false));
     }
     let most = if rows.in_order && said.threads.is_none() { 32 } else { i64::from(target.max_threads) };
-    shapes.retain(|shape| shape.threads <= most && shape.fits(rows.own_array));
+    let least = if rows.exchanges { 33 } else { 0 };
+    shapes.retain(|shape| (least..=most).contains(&shape.threads) && shape.fits(rows.own_array));
     shapes
 }
 

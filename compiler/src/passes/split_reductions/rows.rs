@@ -1,7 +1,8 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
+use super::arrays::{exchanged, row_index};
 use super::cost::{Cost, loop_cost, outer_cost, ragged_cost, reads_and_writes};
-use super::length::{Length, length, same_range};
+use super::length::{Length, length};
 use super::row_shapes::{GROUPS, Held, MIN_ROW, Rows, Shape, conditions, rows_of_block, shapes};
 use super::said::{Said, said};
 use super::streams::streams;
@@ -12,7 +13,7 @@ use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::Expr;
-use crate::passes::accumulate::{accumulations, into_atomics};
+use crate::passes::accumulate::into_atomics;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rows_last::{own_arrays, rows_last};
 use crate::passes::special::{Special, specialize};
@@ -27,9 +28,10 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
-    if loops.is_empty() || !buffers_allow(kernel, body, &loops) {
+    if loops.is_empty() {
         return None;
     }
+    let exchanges = !exchanged(kernel, body, &loops)?.is_empty();
     let Length { extent, exact } = length(kernel, forall, &loops)?;
     if loops.iter().all(|inst| is_of_a_sector(kernel, *inst)) {
         return None;
@@ -49,12 +51,12 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
             false => outer_cost(kernel, region, forall),
         });
     }
-    // Neighbours of a row lie apart, and those of the outer axis do not.
-    let strided = shared.sectors >= own.sectors;
+    // Neighbours of a row lie apart, and those of the outer axis do not. What threads exchange turns round.
+    let strided = shared.sectors >= own.sectors && !exchanges;
     if strided && !turns_in_order(kernel, body, &loops) {
         return None;
     }
-    let vector = if strided { 1 } else { vector(kernel, &loops) };
+    let vector = if strided || exchanges { 1 } else { vector(kernel, &loops) };
     let said = loops.iter().map(|inst| said(kernel, *inst));
     let said = said.reduce(|first, next| Said {
         threads: first.threads.or(next.threads),
@@ -78,7 +80,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let vector = if exact { vector } else { 1 };
     let last = kernel.loop_bounds(forall).last().and_then(|(low, high)| kernel.symbolic_extent(*low, *high));
     let count = kernel.symbolic_iterations(forall).zip(last);
-    if strided && count.is_none() {
+    if (strided || exchanges) && count.is_none() {
         return None;
     }
     let sectors = shared.sectors.max(1).div_ceil(loops.len() as u64);
@@ -91,10 +93,14 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         reused: loops.len() > 1 && exact && !strided && !has_nest(kernel, &loops),
         held: held(kernel, &kernel.blocks[body].params, &loops),
         checked,
-        packs: !exact && meets,
-        in_order: walks_in_order(kernel, body, &loops, &extent),
-        short: exact && meets && !strided,
-        at_most: strided.then(|| STRIDED_ROWS * 32 / i64::try_from(sectors).unwrap_or(i64::MAX)),
+        packs: !exact && meets && !exchanges,
+        in_order: walks_in_order(kernel, body, &loops, &extent) && !exchanges,
+        short: exact && meets && !strided && !exchanges,
+        at_most: match exchanges {
+            true => Some(STRIDED_ROWS),
+            false => strided.then(|| STRIDED_ROWS * 32 / i64::try_from(sectors).unwrap_or(i64::MAX)),
+        },
+        exchanges,
         own_array,
         outer,
         extent,
@@ -188,73 +194,9 @@ fn collect(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) {
     }
 }
 
-/// Whether memory that the iteration writes is only ever touched by the thread that a loop gives the element to.
-fn buffers_allow(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
-    let parents = kernel.parents_in(body);
-    let mut written: Vec<Buffer> = Vec::new();
-    let mut touched: FxHashMap<Buffer, Vec<(Block, Inst)>> = FxHashMap::default();
-    kernel.walk(body, &mut |block, inst| {
-        let data = &kernel.insts[inst];
-        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
-        touched.entry(buffer).or_default().push((block, inst));
-        if data.opcode.info().effect.shows() && !written.contains(&buffer) {
-            written.push(buffer);
-        }
-    });
-    let combined: Vec<Buffer> = accumulations(kernel, body).iter().map(|known| known.buffer).collect();
-    written.iter().all(|buffer| {
-        if combined.contains(buffer) {
-            return true;
-        }
-        let accesses = &touched[buffer];
-        let rank = kernel.buffers[*buffer].extents.len();
-        let mut leading: Option<(RowPlace, Inst)> = None;
-        let reads = accesses.iter().any(|(_, inst)| kernel.insts[*inst].opcode == Opcode::Load);
-        let owner = |inst: Inst| parents.enclosing(inst).find(|outer| loops.contains(outer));
-        if !reads && kernel.buffers[*buffer].kind != BufferKind::Private {
-            // Written only: any thread may, as long as each element is written once.
-            return true;
-        }
-        let inside = accesses.iter().filter(|(_, inst)| owner(*inst).is_some()).count();
-        if inside == 0 {
-            // Straight code: private arrays are every thread's own; memory is written by one and read by all.
-            return kernel.buffers[*buffer].kind == BufferKind::Private;
-        }
-        inside == accesses.len()
-            && rank > 0
-            && accesses.iter().all(|(_, inst)| {
-                let Some(owner) = owner(*inst) else { return false };
-                let index = row_index(kernel, owner);
-                let Some(place) = row_place(&kernel.insts[*inst].arguments[..rank], index) else {
-                    return false;
-                };
-                // Of another range the same element is another thread's.
-                let (first, in_loop) = leading.get_or_insert_with(|| (place.clone(), owner));
-                *first == place && same_range(kernel, *in_loop, owner)
-            })
-    })
-}
-
 /// Whether a thread walks other axes around the one that the team shares.
 fn has_nest(kernel: &Kernel, loops: &[Inst]) -> bool {
     loops.iter().any(|inst| kernel.loop_bounds(*inst).len() > 1)
-}
-
-/// The index along the row: of a loop's axes the last one, which the team shares. Each thread walks the others whole.
-pub fn row_index(kernel: &Kernel, inst: Inst) -> Value {
-    let axes = kernel.loop_bounds(inst).len();
-    kernel.blocks[kernel.insts[inst].regions[0]].params[axes - 1]
-}
-
-/// Which subscript is the row's index, and the others.
-pub type RowPlace = (usize, Vec<Value>);
-
-/// The one subscript that is the index; `None` where none is or several are.
-pub fn row_place(subscripts: &[Value], index: Value) -> Option<RowPlace> {
-    let at = subscripts.iter().position(|value| *value == index)?;
-    let mut others = subscripts.to_vec();
-    others.remove(at);
-    (!others.contains(&index)).then_some((at, others))
 }
 
 /// 16 bytes of the narrowest array that the loops walk contiguously.

@@ -7,7 +7,7 @@ use crate::ir::kernel::{BufferData, BufferKind, Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
 use crate::mutants::mutant;
-use crate::passes::split_reductions::rows::{RowPlace, row_index, row_place};
+use crate::passes::split_reductions::arrays::{RowPlace, row_index, row_place};
 use rustc_hash::FxHashMap;
 
 /// Row buffers of the iteration whose elements are only ever touched by the thread that owns them, all at once:

@@ -25,6 +25,7 @@ use crate::ir::kernel::{BlockData, BufferKind, Combiners, Factor, InstData, Kern
 use crate::ir::op::{Combiner, Constant, Effect, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
+use crate::passes::split_reductions::arrays::exchanged;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
@@ -71,6 +72,16 @@ pub fn shared_loop(kernel: &Kernel, block: Block) -> Option<Inst> {
     found
 }
 
+/// The outermost shared loops in a block.
+fn shared_loops(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) {
+    for inst in &kernel.blocks[block].insts {
+        match is_shared(kernel, *inst) {
+            true => loops.push(*inst),
+            false => kernel.insts[*inst].regions.iter().for_each(|region| shared_loops(kernel, *region, loops)),
+        }
+    }
+}
+
 /// The warp and lane factors of a shared loop, as an axis that takes part in numbering the block's threads.
 pub fn team_axis(kernel: &Kernel, inst: Inst) -> Option<Spread> {
     let mut axis = Spread::of(kernel, inst).pop()?;
@@ -97,6 +108,8 @@ pub struct Team {
     decides: bool,
     /// What more than the first thread uses.
     used_by_all: EntitySet<Value>,
+    /// Arrays of which the threads read elements of each other's: they wait before and after each loop that writes one.
+    exchanged: Vec<Buffer>,
     /// Row buffers that became one private slot for each element a thread owns.
     slots: FxHashMap<Buffer, Buffer>,
 }
@@ -115,6 +128,7 @@ impl Team {
             alternating: false,
             decides: false,
             used_by_all: EntitySet::new(),
+            exchanged: Vec::new(),
             slots: FxHashMap::default(),
         }
     }
@@ -139,6 +153,10 @@ impl Team {
         let params = emit.kernel.blocks[body].params.clone();
         params.iter().zip(indices).for_each(|(param, index)| emit.kernel.stand_in(*index, *param));
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
+        let mut loops = Vec::new();
+        shared_loops(emit.kernel, body, &mut loops);
+        // Of what else is written each thread has its own.
+        self.exchanged = exchanged(emit.kernel, body, &loops).unwrap_or_default();
         self.slots = slots(emit.kernel, body);
         self.alternating = meetings(emit.kernel, body) > 1;
         self.decides = emit.kernel.blocks[body].insts.iter().any(|inst| {
@@ -161,7 +179,14 @@ impl Team {
     fn inst(&mut self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
         let data = emit.kernel.insts[inst].clone();
         if is_shared(emit.kernel, inst) {
+            let meets = self.size > 1 && self.writes_for_others(emit.kernel, inst);
+            if meets {
+                emit.barrier();
+            }
             self.shared(emit, inst, map);
+            if mutant!("threads: what a loop has written is there for all", meets, false) {
+                emit.barrier();
+            }
         } else if data.regions.iter().any(|region| shared_loop(emit.kernel, *region).is_some())
             || (matches!(data.opcode, Opcode::If | Opcode::For | Opcode::While)
                 && writes_for_all(emit.kernel, inst))
@@ -179,6 +204,17 @@ impl Team {
         } else {
             self.copy(emit, inst, map);
         }
+    }
+
+    /// Whether a loop writes what other threads read.
+    fn writes_for_others(&self, kernel: &Kernel, inst: Inst) -> bool {
+        let mut writes = false;
+        kernel.walk(kernel.insts[inst].regions[0], &mut |_, inside| {
+            let data = &kernel.insts[inside];
+            let Payload::Access { buffer, .. } = data.payload else { return };
+            writes |= data.opcode == Opcode::Store && self.exchanged.contains(&buffer);
+        });
+        writes
     }
 
     /// Appends what each thread does.

@@ -1,0 +1,124 @@
+//! What the threads that share a row do to the arrays that the row's iteration writes.
+
+use super::length::same_range;
+use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::op::Opcode;
+use crate::mutants::mutant;
+use crate::passes::accumulate::accumulations;
+use rustc_hash::FxHashMap;
+
+/// The arrays of which threads read elements that others of their team have written, as the hidden state of a recurrence: all
+/// wait for each other before and after each loop that writes one. All other memory that the iteration writes is only ever
+/// touched by the thread that a loop gives the element to; `None` where that cannot be said.
+pub fn exchanged(kernel: &Kernel, body: Block, loops: &[Inst]) -> Option<Vec<Buffer>> {
+    let touched = Touched::of(kernel, body, loops);
+    let mut exchanged = Vec::new();
+    for buffer in &touched.written {
+        if touched.is_each_threads_own(kernel, *buffer) {
+            continue;
+        }
+        let is_waited_for = touched.is_exchanged(kernel, *buffer, &kernel.blocks[body].params);
+        if !mutant!("split_reductions: threads exchange what one loop writes once", is_waited_for, true) {
+            return None;
+        }
+        exchanged.push(*buffer);
+    }
+    Some(exchanged)
+}
+
+/// What of memory an iteration accesses.
+struct Touched {
+    written: Vec<Buffer>,
+    /// With the shared loop that an access stands in, if any.
+    accesses: FxHashMap<Buffer, Vec<(Inst, Option<Inst>)>>,
+}
+
+impl Touched {
+    fn of(kernel: &Kernel, body: Block, loops: &[Inst]) -> Self {
+        let parents = kernel.parents_in(body);
+        let mut found = Self { written: Vec::new(), accesses: FxHashMap::default() };
+        let combined: Vec<Buffer> = accumulations(kernel, body).iter().map(|known| known.buffer).collect();
+        kernel.walk(body, &mut |_, inst| {
+            let data = &kernel.insts[inst];
+            let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else {
+                return;
+            };
+            let owner = parents.enclosing(inst).find(|outer| loops.contains(outer));
+            found.accesses.entry(buffer).or_default().push((inst, owner));
+            let is_new = !found.written.contains(&buffer) && !combined.contains(&buffer);
+            if data.opcode.info().effect.shows() && is_new {
+                found.written.push(buffer);
+            }
+        });
+        found
+    }
+
+    /// Whether an array that is written is only ever touched by the thread that a loop gives the element to.
+    fn is_each_threads_own(&self, kernel: &Kernel, buffer: Buffer) -> bool {
+        let accesses = &self.accesses[&buffer];
+        let is_private = kernel.buffers[buffer].kind == BufferKind::Private;
+        let reads = accesses.iter().any(|(inst, _)| kernel.insts[*inst].opcode == Opcode::Load);
+        if !reads && !is_private {
+            // Written only: any thread may, as long as each element is written once.
+            return true;
+        }
+        let inside = accesses.iter().filter(|(_, owner)| owner.is_some()).count();
+        if inside == 0 {
+            // Straight code: private arrays are every thread's own; memory is written by one and read by all.
+            return is_private;
+        }
+        let mut leading: Option<(RowPlace, Inst)> = None;
+        inside == accesses.len()
+            && accesses.iter().all(|(inst, owner)| {
+                let place = owner.and_then(|owner| self.place(kernel, buffer, *inst, owner));
+                let (Some(place), Some(owner)) = (place, *owner) else { return false };
+                // Of another range the same element is another thread's.
+                let (first, in_loop) = leading.get_or_insert_with(|| (place.clone(), owner));
+                *first == place && same_range(kernel, *in_loop, owner)
+            })
+    }
+
+    /// Whether an array lies in memory, with a part for each iteration, and a loop that writes it gives each element to one thread,
+    /// which alone reads it there.
+    fn is_exchanged(&self, kernel: &Kernel, buffer: Buffer, own: &[Value]) -> bool {
+        let accesses = &self.accesses[&buffer];
+        let rank = kernel.buffers[buffer].extents.len();
+        let subscripts = |inst: Inst| &kernel.insts[inst].arguments[..rank];
+        let all = |is_own: &dyn Fn(&[Value]) -> bool| accesses.iter().all(|(inst, _)| is_own(subscripts(*inst)));
+        let has_a_part = rank > own.len()
+            && (all(&|subscripts| subscripts.ends_with(own)) || all(&|subscripts| subscripts.starts_with(own)));
+        let is_store = |inst: Inst| kernel.insts[inst].opcode == Opcode::Store;
+        kernel.buffers[buffer].kind == BufferKind::Scratch
+            && has_a_part
+            && accesses.iter().all(|(inst, _)| is_store(*inst) || kernel.insts[*inst].opcode == Opcode::Load)
+            && accesses.iter().filter(|(inst, _)| is_store(*inst)).all(|(store, owner)| {
+                let Some(owner) = owner else { return false };
+                let place = self.place(kernel, buffer, *store, *owner);
+                let mut beside = accesses.iter().filter(|(_, other)| *other == Some(*owner));
+                place.is_some() && beside.all(|(inst, _)| self.place(kernel, buffer, *inst, *owner) == place)
+            })
+    }
+
+    fn place(&self, kernel: &Kernel, buffer: Buffer, inst: Inst, owner: Inst) -> Option<RowPlace> {
+        let rank = kernel.buffers[buffer].extents.len();
+        row_place(&kernel.insts[inst].arguments[..rank], row_index(kernel, owner))
+    }
+}
+
+/// The index along the row: of a loop's axes the last one, which the team shares. Each thread walks the others whole.
+pub fn row_index(kernel: &Kernel, inst: Inst) -> Value {
+    let axes = kernel.loop_bounds(inst).len();
+    kernel.blocks[kernel.insts[inst].regions[0]].params[axes - 1]
+}
+
+/// Which subscript is the row's index, and the others.
+pub type RowPlace = (usize, Vec<Value>);
+
+/// The one subscript that is the index; `None` where none is or several are.
+pub fn row_place(subscripts: &[Value], index: Value) -> Option<RowPlace> {
+    let at = subscripts.iter().position(|value| *value == index)?;
+    let mut others = subscripts.to_vec();
+    others.remove(at);
+    (!others.contains(&index)).then_some((at, others))
+}
