@@ -1,8 +1,11 @@
-//! Arrays of an iteration's own that lie in scratch memory: which way round.
+//! Arrays of an iteration's own that lie in scratch memory: how they come there, and which way round.
 
-use crate::ir::entities::{Block, Buffer, Inst, Launch};
+use crate::analysis::{Uses, block_count};
+use crate::ir::emit::Emit;
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
+use crate::manifest::Expr;
 
 /// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
 pub fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
@@ -28,6 +31,37 @@ pub fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
         kernel.walk(other, &mut |_, inst| look(inst, other == kernel.launches[launch].body));
     }
     found.into_iter().filter(|(_, is_own)| *is_own).map(|(buffer, _)| buffer).collect()
+}
+
+/// Lets arrays that each thread has for itself lie in scratch memory, where each iteration of a loop has a part: behind their own
+/// axes those of the loop, of which the host knows the iterations.
+pub fn into_scratch(kernel: &mut Kernel, forall: Inst, private: &[Buffer]) {
+    let (body, span) = (kernel.insts[forall].regions[0], kernel.insts[forall].span);
+    let indices = kernel.blocks[body].params.to_vec();
+    let bounds = kernel.loop_bounds(forall);
+    // A range may end before it begins.
+    let count = |(low, high): &(Value, Value)| {
+        let extent = kernel.symbolic_extent(*low, *high).unwrap_or(Expr::Int(0));
+        block_count(kernel, &extent, 1)
+    };
+    let extents: Vec<Expr> = bounds.iter().map(count).collect();
+    for buffer in private.iter().copied() {
+        let data = &mut kernel.buffers[buffer];
+        data.kind = BufferKind::Scratch;
+        let rank = data.extents.len();
+        data.extents.extend(extents.iter().cloned());
+        let code = std::mem::take(&mut kernel.blocks[body].insts);
+        let mut emit = Emit::new(kernel, body, span);
+        let places: Vec<Value> =
+            indices.iter().zip(&bounds).map(|(index, (low, _))| emit.sub(*index, *low)).collect();
+        kernel.blocks[body].insts.extend(code);
+        let uses = Uses::of(kernel, body, buffer);
+        for inst in uses.loads.into_iter().chain(uses.stores) {
+            let arguments = &mut kernel.insts[inst].arguments;
+            let (own, rest) = arguments.split_at(rank);
+            *arguments = [own, &places, rest].concat().into();
+        }
+    }
 }
 
 /// Lets the rows of such arrays lie side by side, and no longer those of neighbouring iterations, of which `count` axes are:

@@ -38,7 +38,6 @@ use super::worth::{BETWEEN, LEAST_STEPS};
 use crate::analysis::contraction::{Class, Contraction, Moves, contractions};
 use crate::analysis::{Answer, Conditions, Uses, ask, trip_count, written_by};
 use crate::data::Scalar;
-use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
@@ -46,7 +45,7 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
-use crate::passes::rows_last::{own_arrays, rows_last};
+use crate::passes::rows_last::{into_scratch, own_arrays, rows_last};
 use cranelift_entity::EntitySet;
 
 /// Elements of a row that a team of threads is to share: shorter ones lie better as columns, of which a thread has one (60 centres
@@ -98,7 +97,6 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
 /// Lets arrays that each thread has for itself, of which a loop in the body stores elements, lie in scratch memory, where each
 /// iteration has a part; whether there were any.
 fn share_arrays(kernel: &mut Kernel, (root, forall): (Block, Inst), inst: Inst) -> bool {
-    let around = Along::of(kernel, forall);
     let body = kernel.insts[forall].regions[0];
     let mut private: Vec<Buffer> = Vec::new();
     for buffer in written_by(kernel, inst).iter() {
@@ -109,24 +107,7 @@ fn share_arrays(kernel: &mut Kernel, (root, forall): (Block, Inst), inst: Inst) 
             private.push(buffer);
         }
     }
-    let extents: Vec<Expr> = around.iter().map(|axis| axis.extent(kernel)).collect();
-    for buffer in private.iter().copied() {
-        let data = &mut kernel.buffers[buffer];
-        data.kind = BufferKind::Scratch;
-        let rank = data.extents.len();
-        data.extents.extend(extents.iter().cloned());
-        let code = std::mem::take(&mut kernel.blocks[body].insts);
-        let span = kernel.insts[forall].span;
-        let mut emit = Emit::new(kernel, body, span);
-        let places: Vec<Value> = around.iter().map(|axis| emit.sub(axis.index, axis.low)).collect();
-        kernel.blocks[body].insts.extend(code);
-        let uses = Uses::of(kernel, body, buffer);
-        for inst in uses.loads.into_iter().chain(uses.stores) {
-            let arguments = &mut kernel.insts[inst].arguments;
-            let (own, rest) = arguments.split_at(rank);
-            *arguments = [own, &places, rest].concat().into();
-        }
-    }
+    into_scratch(kernel, forall, &private);
     !private.is_empty()
 }
 

@@ -10,21 +10,18 @@ use rustc_hash::FxHashMap;
 
 /// The arrays of which threads read elements that others of their team have written, as the hidden state of a recurrence: all
 /// wait for each other before and after each loop that writes one. All other memory that the iteration writes is only ever
-/// touched by the thread that a loop gives the element to; `None` where that cannot be said.
-pub fn exchanged(kernel: &Kernel, body: Block, loops: &[Inst]) -> Option<Vec<Buffer>> {
+/// touched by the thread that a loop gives the element to.
+pub fn exchanged(kernel: &Kernel, body: Block, loops: &[Inst]) -> Vec<Buffer> {
     let touched = Touched::of(kernel, body, loops);
-    let mut exchanged = Vec::new();
-    for buffer in &touched.written {
-        if touched.is_each_threads_own(kernel, *buffer) {
-            continue;
-        }
-        let is_waited_for = touched.is_exchanged(kernel, *buffer, &kernel.blocks[body].params);
-        if !mutant!("split_reductions: threads exchange what one loop writes once", is_waited_for, true) {
-            return None;
-        }
-        exchanged.push(*buffer);
-    }
-    Some(exchanged)
+    let others = touched.written.iter().filter(|buffer| !touched.is_each_threads_own(kernel, **buffer));
+    others.copied().collect()
+}
+
+/// Whether threads that wait for each other like that find in such arrays what one thread would.
+pub fn can_exchange(kernel: &Kernel, body: Block, loops: &[Inst], arrays: &[Buffer]) -> bool {
+    let touched = Touched::of(kernel, body, loops);
+    let can = arrays.iter().all(|buffer| touched.can_be_exchanged(kernel, *buffer, &kernel.blocks[body].params));
+    mutant!("split_reductions: threads exchange what one loop writes once", can, true)
 }
 
 /// What of memory an iteration accesses.
@@ -79,18 +76,19 @@ impl Touched {
             })
     }
 
-    /// Whether an array lies in memory, with a part for each iteration, and a loop that writes it gives each element to one thread,
-    /// which alone reads it there.
-    fn is_exchanged(&self, kernel: &Kernel, buffer: Buffer, own: &[Value]) -> bool {
+    /// Whether each iteration has an array, or a part of one, and a loop that writes it gives each element to one thread, which
+    /// alone reads it there.
+    fn can_be_exchanged(&self, kernel: &Kernel, buffer: Buffer, own: &[Value]) -> bool {
         let accesses = &self.accesses[&buffer];
         let rank = kernel.buffers[buffer].extents.len();
         let subscripts = |inst: Inst| &kernel.insts[inst].arguments[..rank];
         let all = |is_own: &dyn Fn(&[Value]) -> bool| accesses.iter().all(|(inst, _)| is_own(subscripts(*inst)));
-        let has_a_part = rank > own.len()
+        let is_private = kernel.buffers[buffer].kind == BufferKind::Private;
+        let has_a_part = kernel.buffers[buffer].kind == BufferKind::Scratch
+            && rank > own.len()
             && (all(&|subscripts| subscripts.ends_with(own)) || all(&|subscripts| subscripts.starts_with(own)));
         let is_store = |inst: Inst| kernel.insts[inst].opcode == Opcode::Store;
-        kernel.buffers[buffer].kind == BufferKind::Scratch
-            && has_a_part
+        (is_private || has_a_part)
             && accesses.iter().all(|(inst, _)| is_store(*inst) || kernel.insts[*inst].opcode == Opcode::Load)
             && accesses.iter().filter(|(inst, _)| is_store(*inst)).all(|(store, owner)| {
                 let Some(owner) = owner else { return false };

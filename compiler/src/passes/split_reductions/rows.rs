@@ -1,6 +1,6 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
-use super::arrays::{exchanged, row_index};
+use super::arrays::{can_exchange, exchanged, row_index};
 use super::cost::{Cost, loop_cost, outer_cost, ragged_cost, reads_and_writes};
 use super::length::{Length, length};
 use super::row_shapes::{GROUPS, Held, MIN_ROW, Rows, Shape, conditions, rows_of_block, shapes};
@@ -15,7 +15,7 @@ use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::Expr;
 use crate::passes::accumulate::into_atomics;
 use crate::passes::pass::TargetFacts;
-use crate::passes::rows_last::{own_arrays, rows_last};
+use crate::passes::rows_last::{into_scratch, own_arrays, rows_last};
 use crate::passes::special::{Special, specialize};
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,11 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     if loops.is_empty() {
         return None;
     }
-    let exchanges = !exchanged(kernel, body, &loops)?.is_empty();
+    let exchanged = exchanged(kernel, body, &loops);
+    if !can_exchange(kernel, body, &loops, &exchanged) {
+        return None;
+    }
+    let exchanges = !exchanged.is_empty();
     let Length { extent, exact } = length(kernel, forall, &loops)?;
     if loops.iter().all(|inst| is_of_a_sector(kernel, *inst)) {
         return None;
@@ -305,11 +309,15 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     into_atomics(kernel, body);
-    // Lanes go along a row.
-    let own = own_arrays(kernel, launch, body);
-    rows_last(kernel, &own, kernel.blocks[body].params.len());
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
+    let mut private = exchanged(kernel, body, &loops);
+    private.retain(|buffer| kernel.buffers[*buffer].kind == BufferKind::Private);
+    into_scratch(kernel, forall, &private);
+    // Lanes go along a row.
+    let mut own = own_arrays(kernel, launch, body);
+    own.extend(private.into_iter().filter(|buffer| !own.contains(buffer)).collect::<Vec<_>>());
+    rows_last(kernel, &own, kernel.blocks[body].params.len());
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
     // A block of several warps, each with a row of its own, or with several.
     let rows_a_warp = 32 / shape.threads.clamp(1, 32) as u64;

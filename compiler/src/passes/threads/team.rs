@@ -155,8 +155,7 @@ impl Team {
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
         let mut loops = Vec::new();
         shared_loops(emit.kernel, body, &mut loops);
-        // Of what else is written each thread has its own.
-        self.exchanged = exchanged(emit.kernel, body, &loops).unwrap_or_default();
+        self.exchanged = exchanged(emit.kernel, body, &loops);
         self.slots = slots(emit.kernel, body);
         self.alternating = meetings(emit.kernel, body) > 1;
         self.decides = emit.kernel.blocks[body].insts.iter().any(|inst| {
@@ -179,7 +178,8 @@ impl Team {
     fn inst(&mut self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
         let data = emit.kernel.insts[inst].clone();
         if is_shared(emit.kernel, inst) {
-            let meets = self.size > 1 && self.writes_for_others(emit.kernel, inst);
+            // All of a block, or of a warp that has nothing to exchange.
+            let meets = self.size > 32 && self.writes_for_others(emit.kernel, inst);
             if meets {
                 emit.barrier();
             }
