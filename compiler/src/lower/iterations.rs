@@ -76,7 +76,10 @@ impl<'a> Lowerer<'a> {
             manifest::Expr::Int(0) => to,
             from => manifest::Expr::binary(HostOp::Sub, to, from),
         };
-        Some(manifest::Expr::binary(HostOp::Max, extent, manifest::Expr::Int(0)))
+        Some(match kernel.never_negative(&extent) {
+            true => extent,
+            false => manifest::Expr::binary(HostOp::Max, extent, manifest::Expr::Int(0)),
+        })
     }
 
     /// Whether what is walked through has arrays of its own in scratch.

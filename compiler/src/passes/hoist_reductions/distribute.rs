@@ -83,11 +83,12 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
             are_shared |= share_arrays(kernel, (root, forall), *inst);
         }
     }
-    let own = own_arrays(kernel, launch, body);
+    // Of what is left other loops may become axes.
+    let (own, count) = (own_arrays(kernel, launch, body), kernel.blocks[body].params.len());
     let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst, threads))
         || behind(kernel, launch, (forall, body), threads);
     if is_split {
-        long_rows_last(kernel, launch, own, kernel.blocks[body].params.len());
+        long_rows_last(kernel, launch, own, count);
         // What is left may be one loop, of which the iterations around are axes then: the second product of a row.
         collapse::nested(kernel, launch);
     }

@@ -20,7 +20,8 @@ pub fn exchanged(kernel: &Kernel, body: Block, loops: &[Inst]) -> Vec<Buffer> {
 /// Whether threads that wait for each other like that find in such arrays what one thread would.
 pub fn can_exchange(kernel: &Kernel, body: Block, loops: &[Inst], arrays: &[Buffer]) -> bool {
     let touched = Touched::of(kernel, body, loops);
-    let can = arrays.iter().all(|buffer| touched.can_be_exchanged(kernel, *buffer, &kernel.blocks[body].params));
+    let can =
+        arrays.iter().all(|buffer| touched.can_be_exchanged(kernel, *buffer, &kernel.blocks[body].params));
     mutant!("split_reductions: threads exchange what one loop writes once", can, true)
 }
 
@@ -82,11 +83,13 @@ impl Touched {
         let accesses = &self.accesses[&buffer];
         let rank = kernel.buffers[buffer].extents.len();
         let subscripts = |inst: Inst| &kernel.insts[inst].arguments[..rank];
-        let all = |is_own: &dyn Fn(&[Value]) -> bool| accesses.iter().all(|(inst, _)| is_own(subscripts(*inst)));
+        let all =
+            |is_own: &dyn Fn(&[Value]) -> bool| accesses.iter().all(|(inst, _)| is_own(subscripts(*inst)));
         let is_private = kernel.buffers[buffer].kind == BufferKind::Private;
         let has_a_part = kernel.buffers[buffer].kind == BufferKind::Scratch
             && rank > own.len()
-            && (all(&|subscripts| subscripts.ends_with(own)) || all(&|subscripts| subscripts.starts_with(own)));
+            && (all(&|subscripts| subscripts.ends_with(own))
+                || all(&|subscripts| subscripts.starts_with(own)));
         let is_store = |inst: Inst| kernel.insts[inst].opcode == Opcode::Store;
         (is_private || has_a_part)
             && accesses.iter().all(|(inst, _)| is_store(*inst) || kernel.insts[*inst].opcode == Opcode::Load)

@@ -77,7 +77,9 @@ fn shared_loops(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) {
     for inst in &kernel.blocks[block].insts {
         match is_shared(kernel, *inst) {
             true => loops.push(*inst),
-            false => kernel.insts[*inst].regions.iter().for_each(|region| shared_loops(kernel, *region, loops)),
+            false => {
+                kernel.insts[*inst].regions.iter().for_each(|region| shared_loops(kernel, *region, loops))
+            }
         }
     }
 }
