@@ -68,6 +68,11 @@ const OF_RANGES: Place =
 /// A product each row of which has a range of steps.
 const OF_ROWS: Place = for_sizes(at("stage/ragged.krn", "up_to_the_row", &[("n", 19), ("t", 33)]));
 
+/// Rows of which the threads of a block read elements of each other's.
+const fn exchanged(kernel: &'static str) -> Place {
+    for_sizes(at("reductions/exchanged.krn", kernel, &[("b", 3), ("s", 50)]))
+}
+
 /// Sums of whole numbers up to each element, or from there on.
 const fn scanned(kernel: &'static str) -> Place {
     at("reductions/scans.krn", kernel, &[("n", 70)])
@@ -96,6 +101,9 @@ const PLACES: &[(&str, Place)] = &[
         "threads: nobody else reads what a row keeps",
         for_sizes(at("locals/products.krn", "normalized_product", &[("k", 20), ("m", 20), ("n", 20)])),
     ),
+    ("threads: what a loop has written is there for all", exchanged("turned")),
+    ("threads: what others still read is not written", exchanged("turned")),
+    ("split_reductions: threads exchange what one loop writes once", exchanged("written_between")),
     ("threads: an own array keeps the last term", own("pairs", &[("n", 33)])),
     (
         "threads: what comes once more sees rows change",

@@ -182,7 +182,7 @@ impl Team {
         if is_shared(emit.kernel, inst) {
             // All of a block, or of a warp that has nothing to exchange.
             let meets = self.size > 32 && self.writes_for_others(emit.kernel, inst);
-            if meets {
+            if mutant!("threads: what others still read is not written", meets, false) {
                 emit.barrier();
             }
             self.shared(emit, inst, map);
