@@ -39,6 +39,7 @@ use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use crate::passes::insert;
+use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
 use crate::passes::rows_last::own_arrays;
@@ -99,7 +100,8 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let are_rows = walks_rows(kernel, forall, last)
         || first.iter().any(|inst| is_loop(kernel, *inst) && walks_rows(kernel, forall, *inst));
     if are_rows {
-        long_rows_last(kernel, launch, own, kernel.blocks[body].params.len());
+        let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+        long_rows_last(kernel, launch, own, (kernel.blocks[body].params.len(), threads));
     }
     cut(kernel, launch, forall, body, (first, second));
     if kernel.insts[last].opcode == Opcode::Forall {

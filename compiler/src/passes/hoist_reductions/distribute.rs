@@ -88,7 +88,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let is_split = inner.into_iter().any(|inst| one(kernel, launch, (forall, body), inst, threads))
         || behind(kernel, launch, (forall, body), threads);
     if is_split {
-        long_rows_last(kernel, launch, own, count);
+        long_rows_last(kernel, launch, own, (count, threads));
         // What is left may be one loop, of which the iterations around are axes then: the second product of a row.
         collapse::nested(kernel, launch);
     }
@@ -112,15 +112,25 @@ fn share_arrays(kernel: &mut Kernel, (root, forall): (Block, Inst), inst: Inst) 
     !private.is_empty()
 }
 
-/// Lets long rows of arrays of an iteration's own lie side by side: threads share a row.
-pub fn long_rows_last(kernel: &mut Kernel, launch: Launch, mut arrays: Vec<Buffer>, count: usize) {
+/// Lets long rows of arrays of an iteration's own lie side by side, and shorter ones where a thread for each would leave the
+/// machine without work: threads share a row.
+pub fn long_rows_last(
+    kernel: &mut Kernel,
+    launch: Launch,
+    mut arrays: Vec<Buffer>,
+    (count, threads): (usize, i64),
+) {
     arrays.retain(|buffer| {
         let extents = &kernel.buffers[*buffer].extents;
-        let row = extents[..extents.len() - count].iter().cloned();
-        let row = row.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right));
-        row.is_some_and(|row| {
-            ask(kernel, launch, &Conditions::new().prefers_at_least(&row, LONG_ROW)) == Answer::Yes
-        })
+        let product = |extents: &[Expr]| {
+            extents.iter().cloned().reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right))
+        };
+        let (row, around) = extents.split_at(extents.len() - count);
+        let Some((row, around)) = product(row).zip(product(around)) else { return false };
+        let long = Conditions::new().prefers_at_least(&row, LONG_ROW);
+        let few = Expr::binary(BinaryOp::Less, around, Expr::Int(threads));
+        let of_few = Conditions::new().prefers_at_least(&row, LANES).prefers(few);
+        ask(kernel, launch, &long) == Answer::Yes || ask(kernel, launch, &of_few) == Answer::Yes
     });
     rows_last(kernel, &arrays, count);
 }
@@ -295,7 +305,7 @@ fn cut_before(
     }
     let mut shared = own_arrays(kernel, launch, body);
     shared.retain(|buffer| !known.contains(buffer));
-    long_rows_last(kernel, launch, shared, kernel.blocks[body].params.len());
+    long_rows_last(kernel, launch, shared, (kernel.blocks[body].params.len(), threads));
     // Subscripts of what is shared now may stand in front.
     let insts = insts_of(kernel, body);
     let Some(at) = insts.iter().position(|other| *other == inst) else { return false };
