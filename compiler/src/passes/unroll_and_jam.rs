@@ -30,12 +30,14 @@ use crate::analysis::{Affine, Answer, Conditions, Uses, ask, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Payload, Phase, Phases};
+use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 
 /// Results of one reduction at most: each of them is a register of every thread, of which there are 255, or two.
 const MOST: i64 = 64;
+/// The same of a thread that has other elements beside them.
+const MOST_INSIDE: i64 = 16;
 /// Instructions of the terms of all results at most.
 const MOST_CODE: usize = 2048;
 /// Terms below which a team for each result takes no longer than one more launch, which combines what blocks have.
@@ -73,11 +75,11 @@ impl Pass for UnrollAndJam {
 }
 
 /// A loop over few results of reductions.
-struct Found {
+pub struct Found {
     root: Block,
     forall: Inst,
     body: Block,
-    reduce: Inst,
+    pub reduce: Inst,
     /// For each result the indices of the loop.
     places: Vec<Vec<i64>>,
 }
@@ -89,6 +91,18 @@ impl Found {
         }
         let root = kernel.launches[launch].body;
         let forall = only(kernel, root, |inst| !kernel.insts[inst].regions.is_empty())?;
+        Self::of_loop(kernel, root, forall, MOST)
+    }
+
+    /// Of a loop in a block that one thread runs, where terms of several results read the same.
+    pub fn inside(kernel: &Kernel, block: Block, inst: Inst) -> Option<Self> {
+        let found = Self::of_loop(kernel, block, inst, MOST_INSIDE)?;
+        let is_one_threads = is_one_threads(kernel, inst) && is_one_threads(kernel, found.reduce);
+        (is_one_threads && found.shares(kernel)).then_some(found)
+    }
+
+    /// Of a loop in a block, with so many results at most.
+    fn of_loop(kernel: &Kernel, root: Block, forall: Inst, most: i64) -> Option<Self> {
         if kernel.insts[forall].opcode != Opcode::Forall {
             return None;
         }
@@ -97,11 +111,11 @@ impl Found {
         let places = places(kernel, forall)?;
         let results = kernel.insts[reduce].results.len() * places.len();
         let code = code_of(kernel, kernel.insts[reduce].regions[0])?;
-        let fits = (2..=MOST as usize).contains(&results) && code * places.len() <= MOST_CODE;
+        let fits = (2..=most as usize).contains(&results) && code * places.len() <= MOST_CODE;
         let is_plain =
             kernel.blocks[body].insts.iter().all(|inst| *inst == reduce || is_plain(kernel, *inst));
-        let written = written_buffers(kernel, root);
-        let is_apart = written.iter().all(|buffer| Uses::of(kernel, root, buffer).loads.is_empty());
+        let written = written_buffers(kernel, body);
+        let is_apart = written.iter().all(|buffer| Uses::of(kernel, body, buffer).loads.is_empty());
         let axes = kernel.insts[forall].payload.axes().iter();
         let is_said = axes.into_iter().any(|axis| kernel.schedule.speaks_of(&kernel.axes[*axis].name));
         let mut affine = Affine::new(kernel);
@@ -117,8 +131,21 @@ impl Found {
         })
     }
 
+    /// Whether something that is loaded is the same for all results.
+    fn shares(&self, kernel: &Kernel) -> bool {
+        let params = &kernel.blocks[self.body].params;
+        let mut affine = Affine::new(kernel);
+        let mut shares = false;
+        kernel.walk(kernel.insts[self.reduce].regions[0], &mut |_, inst| {
+            let data = &kernel.insts[inst];
+            shares |= data.opcode == Opcode::Load
+                && !params.iter().any(|param| affine.any_depends(&data.arguments, *param));
+        });
+        shares
+    }
+
     /// Makes one reduction of those of all results.
-    fn jam(&self, kernel: &mut Kernel) {
+    pub fn jam(&self, kernel: &mut Kernel) {
         let Some(at) = kernel.blocks[self.root].insts.iter().position(|inst| *inst == self.forall) else {
             return;
         };
@@ -182,6 +209,12 @@ impl Found {
             map.extend(data.results.iter().copied().zip(own.iter().copied()));
         }
     }
+}
+
+/// Whether one thread runs all iterations of a loop.
+fn is_one_threads(kernel: &Kernel, inst: Inst) -> bool {
+    let mut factors = kernel.insts[inst].payload.axes().iter().flat_map(|axis| &kernel.axes[*axis].factors);
+    factors.all(|factor| factor.level == Level::Serial && factor.size.is_none())
 }
 
 /// The indices of all iterations of a loop, of which there are few; `None` where its bounds are no literals.

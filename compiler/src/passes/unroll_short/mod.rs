@@ -28,6 +28,7 @@ mod reductions;
 
 use super::iterations::{initial_values, iteration};
 use super::pass::{Changed, Pass, PassContext};
+use super::unroll_and_jam::Found;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{Kernel, Phase, Phases};
@@ -64,7 +65,13 @@ impl Pass for UnrollShort {
                 None => kernel.blocks_in(kernel.launches[launch].body),
                 Some(_) => Vec::new(),
             };
-            let mut is_straight = unroll_loops(kernel, launch);
+            let mut is_straight = false;
+            for block in blocks.iter().rev() {
+                while jam_inside(kernel, launch, *block) {
+                    is_straight = true;
+                }
+            }
+            is_straight |= unroll_loops(kernel, launch);
             for block in blocks.into_iter().rev() {
                 is_straight |= unroll_block(kernel, launch, block);
             }
@@ -75,6 +82,21 @@ impl Pass for UnrollShort {
         }
         changed.into()
     }
+}
+
+/// Makes one reduction of the results of a loop in a block that read the same, where the reduction is too long for straight code.
+fn jam_inside(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
+    let insts = kernel.blocks[block].insts.clone();
+    let Some((names, found)) = insts.into_iter().find_map(|inst| {
+        let found = Found::inside(kernel, block, inst)?;
+        ranges(kernel, found.reduce).is_none().then(|| (names(kernel, inst), found))
+    }) else {
+        return false;
+    };
+    found.jam(kernel);
+    let text = format!("results along {} are added up side by side: they read the same", names.join(" and "));
+    remark(kernel, launch, text);
+    true
 }
 
 /// Elements of constant arrays are literals where their subscripts have become such: passes that follow look at them.

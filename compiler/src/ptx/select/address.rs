@@ -144,6 +144,12 @@ impl Selector<'_> {
         let mut stride = i64::try_from(scale).ok();
         for at in (0..indices.len()).rev() {
             let (root, literal) = self.maps.rooted(self.kernel, rest[at]);
+            // All of it may be a literal.
+            let whole = self.constant_int(root).and_then(|whole| i64::try_from(whole).ok());
+            let (root, literal) = match (self.maps.zero.expand(), whole.and_then(|whole| whole.checked_add(literal))) {
+                (Some(zero), Some(all)) => (zero, all),
+                _ => (root, literal),
+            };
             if let Some(stride) = stride
                 && let Some(sum) = literal.checked_mul(stride).and_then(|bytes| bytes.checked_add(total))
                 && i32::try_from(sum).is_ok()
@@ -191,6 +197,10 @@ impl Selector<'_> {
         for (at, index) in rest.iter().enumerate() {
             let extent = self.extents[buffer].1[at];
             let index = self.operand(*index);
+            if position == Operand::Int(0) {
+                position = index;
+                continue;
+            }
             let dst = self.builder.reg_for(Type::B64, "position");
             self.builder.emit(IntMad {
                 part: MulPart::Lo,

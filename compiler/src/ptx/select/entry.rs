@@ -15,7 +15,7 @@ use crate::analysis::{Endless, Multiprocessor};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Constant, Opcode};
 use crate::manifest::{Expr, Layout};
 use crate::source::{SourceFile, Span};
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -143,6 +143,9 @@ fn note_sum(selector: &mut Selector<'_>, inst: Inst) {
 fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
     let kernel = selector.kernel;
     for (at, &inst) in kernel.blocks[block].insts.iter().enumerate() {
+        if let Payload::Constant(Constant::Int(Scalar::I64, 0)) = kernel.insts[inst].payload {
+            selector.maps.zero = kernel.result_of(inst).into();
+        }
         let data = &kernel.insts[inst];
         selector.maps.home[inst] = block.into();
         selector.maps.place[inst] = at as u32;

@@ -38,6 +38,8 @@ pub(super) struct Maps {
     pub reader: SecondaryMap<Value, PackedOption<Value>>,
     /// Of sums with literals: what they are sums of in the end, and all that is added to that.
     pub sums: SecondaryMap<Inst, (PackedOption<Value>, i64)>,
+    /// A literal 0 of the kernel, for subscripts of which nothing is left.
+    pub zero: PackedOption<Value>,
 }
 
 impl Maps {
@@ -54,6 +56,7 @@ impl Maps {
             read_until: kernel.of_values(),
             reader: kernel.of_values(),
             sums: kernel.of_insts(),
+            zero: None.into(),
         }
     }
 
