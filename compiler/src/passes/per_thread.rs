@@ -20,6 +20,11 @@
 //! The loop's body has no loops; its last axis has the lanes and starts at 0 or at a multiple of the vector. Where the
 //! schedule says `per_thread` of the last axis, the body may have loops, and the extent may be small; `vectorize` says
 //! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
+//!
+//! A loop whose body has one reduction that is too long for straight code gives a thread several elements where at least half of
+//! what it loads is the same for all of these (`walked.rs`).
+
+mod walked;
 
 use super::contiguous::{Contiguous, VECTOR_BYTES, Walk, contiguous, count_aligned, has_windows};
 use super::distinct::distinct;
@@ -116,6 +121,16 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     }
     let plain = is_plain(kernel, forall);
     if !plain && said.count.is_none() && said.vector.is_none() {
+        if several
+            && !tiled
+            && has_neighbours(kernel, forall)
+            && walked::is_worth(kernel, launch, forall, target)
+        {
+            let (plan, is_smaller) = fitted(kernel, launch, forall, Plan::new(1, walked::ELEMENTS));
+            record_walked(kernel, launch, &name, plan.serial);
+            give(kernel, forall, 1, plan.serial);
+            return is_smaller || plan.serial > 1;
+        }
         let shared = share_threads(kernel, launch, forall, target);
         record(kernel, launch, &name, &Plan::new(1, 1), false);
         return shared;
@@ -269,6 +284,14 @@ fn record(kernel: &mut Kernel, launch: Launch, name: &str, plan: &Plan, own: boo
     kernel.schedule.chose(&launch, Directive::PerThread { axis, count: total }, count);
 }
 
+/// The same of elements whose thread walks what neighbours walk as well.
+fn record_walked(kernel: &mut Kernel, launch: Launch, name: &str, serial: u64) {
+    let launch = kernel.launches[launch].name.clone();
+    let reason = "what a thread walks is the same for neighbours: it is loaded once".to_string();
+    let (axis, count) = (name.to_string(), serial as u32);
+    kernel.schedule.chose(&launch, Directive::PerThread { axis, count }, reason);
+}
+
 /// The name of a loop's last axis.
 fn last_name(kernel: &Kernel, forall: Inst) -> Option<String> {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
@@ -289,15 +312,19 @@ fn spread_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
     })
 }
 
-/// Whether it has neighbouring threads along its last axis, many blocks, and a short body without loops.
-fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
+/// Whether it has neighbouring threads along its last axis, and many blocks.
+fn has_neighbours(kernel: &Kernel, forall: Inst) -> bool {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return false };
     let has = |axis: &crate::ir::entities::Axis, wanted: fn(&Factor) -> bool| {
         kernel.axes[*axis].factors.iter().any(wanted)
     };
     let lanes = |factor: &Factor| factor.level == Level::Lane && factor.size.is_some_and(|size| size >= 2);
-    let whole = axes.last().is_some_and(|axis| has(axis, lanes))
-        && axes.iter().any(|axis| has(axis, |factor| factor.level == Level::Grid));
+    axes.last().is_some_and(|axis| has(axis, lanes))
+        && axes.iter().any(|axis| has(axis, |factor| factor.level == Level::Grid))
+}
+
+/// Whether it has neighbouring threads along its last axis, many blocks, and a short body without loops.
+fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
     let region = kernel.insts[forall].regions[0];
     let mut count = 0;
     let mut plain = true;
@@ -308,7 +335,7 @@ fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
             Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While
         );
     });
-    whole && plain && (count <= MAX_BODY || distinct(kernel, region) <= MAX_BODY)
+    has_neighbours(kernel, forall) && plain && (count <= MAX_BODY || distinct(kernel, region) <= MAX_BODY)
 }
 
 /// Halves a block of 256 threads: where each has several loads under way, smaller blocks end and start more evenly

@@ -146,10 +146,11 @@ impl Selector<'_> {
             let (root, literal) = self.maps.rooted(self.kernel, rest[at]);
             // All of it may be a literal.
             let whole = self.constant_int(root).and_then(|whole| i64::try_from(whole).ok());
-            let (root, literal) = match (self.maps.zero.expand(), whole.and_then(|whole| whole.checked_add(literal))) {
-                (Some(zero), Some(all)) => (zero, all),
-                _ => (root, literal),
-            };
+            let (root, literal) =
+                match (self.maps.zero.expand(), whole.and_then(|whole| whole.checked_add(literal))) {
+                    (Some(zero), Some(all)) => (zero, all),
+                    _ => (root, literal),
+                };
             if let Some(stride) = stride
                 && let Some(sum) = literal.checked_mul(stride).and_then(|bytes| bytes.checked_add(total))
                 && i32::try_from(sum).is_ok()
