@@ -20,9 +20,37 @@ pub fn exchanged(kernel: &Kernel, body: Block, loops: &[Inst]) -> Vec<Buffer> {
 /// Whether threads that wait for each other like that find in such arrays what one thread would.
 pub fn can_exchange(kernel: &Kernel, body: Block, loops: &[Inst], arrays: &[Buffer]) -> bool {
     let touched = Touched::of(kernel, body, loops);
-    let can =
-        arrays.iter().all(|buffer| touched.can_be_exchanged(kernel, *buffer, &kernel.blocks[body].params));
+    let own = &kernel.blocks[body].params;
+    let is_load = |inst: Inst| kernel.insts[inst].opcode == Opcode::Load;
+    let is_read_by_all = |buffer: &Buffer| {
+        touched.accesses[buffer].iter().any(|(inst, owner)| owner.is_none() && is_load(*inst))
+    };
+    // Whether all threads come to a meeting may not hang on what each has read for itself.
+    let can = arrays.iter().all(|buffer| touched.can_be_exchanged(kernel, *buffer, own))
+        && !(arrays.iter().any(is_read_by_all) && decides(kernel, body, loops));
     mutant!("split_reductions: threads exchange what one loop writes once", can, true)
+}
+
+/// Whether more than what the host knows decides how often shared loops come.
+fn decides(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
+    let mut decides = false;
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let is_known = match data.opcode {
+            Opcode::For => data.arguments[..3].iter().all(|bound| kernel.symbolic(*bound).is_some()),
+            Opcode::If | Opcode::While => false,
+            _ => true,
+        };
+        if !is_known {
+            let holds = |region: &Block| {
+                let mut holds = false;
+                kernel.walk(*region, &mut |_, inside| holds |= loops.contains(&inside));
+                holds
+            };
+            decides |= data.regions.iter().any(holds);
+        }
+    });
+    decides
 }
 
 /// What of memory an iteration accesses.
