@@ -252,6 +252,7 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         shapes.push(shape("row_walk", long, None, vector, false));
     }
     let most = if rows.in_order && said.threads.is_none() { 32 } else { i64::from(target.max_threads) };
+    // Those that exchange something meet as blocks.
     let least = if rows.exchanges { 33 } else { 0 };
     shapes.retain(|shape| (least..=most).contains(&shape.threads) && shape.fits(rows.own_array));
     shapes

@@ -180,7 +180,7 @@ impl Team {
     fn inst(&mut self, emit: &mut Emit<'_>, inst: Inst, map: &mut ValueMap) {
         let data = emit.kernel.insts[inst].clone();
         if is_shared(emit.kernel, inst) {
-            // All of a block, or of a warp that has nothing to exchange.
+            // A team of more than a warp is all of a block; smaller ones exchange nothing.
             let meets = self.size > 32 && self.writes_for_others(emit.kernel, inst);
             if mutant!("threads: what others still read is not written", meets, false) {
                 emit.barrier();

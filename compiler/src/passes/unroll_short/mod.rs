@@ -9,6 +9,8 @@
 //! that give a thread several elements look at loops without others inside, and see which of them read the same. The order
 //! in which iterations are combined stays as it was, so that results are the same to the bit.
 //!
+//! Long reductions that fill an array of few elements walk once, with a sum for each, where their terms load the same.
+//!
 //! Loops whose rounds subscript a local array by their index keep it in memory. As straight code every subscript is a
 //! number, and `scalarize` makes registers of the array: a sorting network, a transform of eight, a cell of a lattice.
 //! Elements of constant arrays at such subscripts become literals too.
