@@ -21,7 +21,8 @@
 //! Terms are added up in another order, roundings aside the same.
 
 use super::extents::Sizes;
-use super::found::{Found, scalars_of};
+use super::factor::scalars_of;
+use super::found::Found;
 use super::pack::packed;
 use super::{has_atom, is_said, large, plan};
 use crate::analysis::contraction::{Contraction, Product, contractions};

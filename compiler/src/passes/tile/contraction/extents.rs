@@ -7,7 +7,8 @@
 //! In cycles of a multiprocessor. Sixteen steps of a tile take as long as the slowest of what they need: the matrix units, the
 //! fragments that come from shared memory, and what comes there from the second cache.
 
-use super::found::{Found, atom};
+use super::factor::atom;
+use super::found::Found;
 use crate::analysis::REGISTERS;
 use crate::atoms::{COLUMNS, ROWS};
 use crate::manifest::{BinaryOp, Expr};

@@ -2,7 +2,7 @@
 //! for what is brought there.
 
 use super::extents::Shape;
-use super::found::atom;
+use super::factor::atom;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Block;

@@ -36,6 +36,7 @@ mod arrays;
 mod axes;
 mod concatenate;
 mod extents;
+mod factor;
 mod found;
 mod grid;
 mod layouts;
@@ -126,7 +127,7 @@ fn restore(kernel: &mut Kernel, before: Option<Kernel>) -> bool {
 
 /// Whether a target has the instruction for factors of these types.
 fn has_atom(target: &TargetFacts, scalars: [Scalar; 2]) -> bool {
-    let has = found::atom(scalars).is_some_and(|atom| target.capability >= atom.capability);
+    let has = factor::atom(scalars).is_some_and(|atom| target.capability >= atom.capability);
     has && target.async_copies && target.warp_size == 32
 }
 

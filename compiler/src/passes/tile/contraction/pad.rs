@@ -3,9 +3,11 @@
 //! ```text
 //! forall i, j { c[i, j] = sum(p in k: a[i, p] * b[p, j]) }                                before
 //!
-//! forall v, i, q in 8 { a'[v, i, q] = if 8 * v + q < k { a[i, 8 * v + q] } else { 0 } }    after: v in ceildiv(k, 8)
-//! forall i, j { c[i, j] = sum(v, q in 8: a'[v, i, q] * (if 8 * v + q < k { b[8 * v + q, j] } else { 0 })) }
+//! forall v, i, q in 8 { a'[v, i, q] = if p < k { a[i, min(p, k - 1)] } else { 0 } }        after: v in ceildiv(k, 8), p = 8 * v + q
+//! forall i, j { c[i, j] = sum(v, q in 8: a'[v, i, q] * (if p < k { b[min(p, k - 1), j] } else { 0 })) }
 //! ```
+//!
+//! Behind the end the last step is loaded again, and zero is selected in its place.
 //!
 //! Copies of 4 bytes bring a third as much as those of 16, and so do those of 8 where each has its address in a register. The
 //! terms that are added are zero.
@@ -27,9 +29,9 @@ use crate::passes::insert::{before, stands_for};
 
 /// What becomes of a factor.
 enum How {
-    /// Its copy has rows of whole vectors; the axis of the steps.
+    /// It gets a copy in vectors of steps; the axis of its array that has the steps.
     Pad(Inst, usize),
-    /// It is loaded where there are steps.
+    /// It stays where it is, and is zero behind the last step.
     Guard(Inst),
 }
 
