@@ -212,7 +212,7 @@ impl Found {
 }
 
 /// Whether one thread runs all iterations of a loop.
-fn is_one_threads(kernel: &Kernel, inst: Inst) -> bool {
+pub fn is_one_threads(kernel: &Kernel, inst: Inst) -> bool {
     let mut factors = kernel.insts[inst].payload.axes().iter().flat_map(|axis| &kernel.axes[*axis].factors);
     factors.all(|factor| factor.level == Level::Serial && factor.size.is_none())
 }

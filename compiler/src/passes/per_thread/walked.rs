@@ -2,16 +2,16 @@
 
 use crate::analysis::{Affine, Answer, Conditions, ask};
 use crate::ir::entities::{Inst, Launch};
-use crate::ir::kernel::{Kernel, Level};
+use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
+use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
+use crate::passes::unroll_and_jam::is_one_threads;
 
 /// Elements of a thread that has several: what all of them read is loaded once.
 pub const ELEMENTS: u64 = 4;
 /// 32-bit registers of their sums at most.
 const MOST_SUMS: u64 = 64;
-/// Threads of a multiprocessor, all of which have something to do.
-const THREADS: i64 = 2048;
 
 /// Whether a thread shall have several elements along the last axis of a loop, of which each is a long reduction. A load costs as
 /// much as four additions and products: where one of two is the same for all elements, sums take 1.6 to 1.8 times as long one by
@@ -22,7 +22,7 @@ pub fn is_worth(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &Targ
         return false;
     }
     let Some(all) = kernel.symbolic_iterations(forall) else { return false };
-    let threads = i64::from(target.multiprocessors) * THREADS;
+    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
     let conditions = Conditions::new().prefers_at_least(&all, threads * ELEMENTS as i64);
     ask(kernel, launch, &conditions) == Answer::Yes
 }
@@ -32,19 +32,16 @@ pub fn is_worth(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &Targ
 fn shares_loads(kernel: &Kernel, forall: Inst) -> bool {
     let body = kernel.insts[forall].regions[0];
     let mut loops = Vec::new();
-    kernel.walk(body, &mut |block, inst| {
+    kernel.walk(body, &mut |_, inst| {
         if matches!(kernel.insts[inst].opcode, Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While)
         {
-            loops.push((block, inst));
+            loops.push(inst);
         }
     });
-    let &[(_, reduce)] = loops.as_slice() else { return false };
+    let &[reduce] = loops.as_slice() else { return false };
     let data = &kernel.insts[reduce];
-    let mut factors = data.payload.axes().iter().flat_map(|axis| &kernel.axes[*axis].factors);
     let Some(index) = kernel.blocks[body].params.last().copied() else { return false };
-    if data.opcode != Opcode::Reduce
-        || factors.any(|factor| factor.level != Level::Serial || factor.size.is_some())
-    {
+    if data.opcode != Opcode::Reduce || !is_one_threads(kernel, reduce) {
         return false;
     }
     let mut affine = Affine::new(kernel);

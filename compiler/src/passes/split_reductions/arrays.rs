@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 /// wait for each other before and after each loop that writes one. All other memory that the iteration writes is only ever
 /// touched by the thread that a loop gives the element to.
 pub fn exchanged(kernel: &Kernel, body: Block, loops: &[Inst]) -> Vec<Buffer> {
-    let touched = Touched::of(kernel, body, loops);
-    let others = touched.written.iter().filter(|buffer| !touched.is_each_threads_own(kernel, **buffer));
-    others.copied().collect()
+    Touched::of(kernel, body, loops).exchanged(kernel)
 }
 
-/// Whether threads that wait for each other like that find in such arrays what one thread would.
-pub fn can_exchange(kernel: &Kernel, body: Block, loops: &[Inst], arrays: &[Buffer]) -> bool {
+/// The same of an iteration that is still one thread's; `None` where threads that wait for each other like that would not find in
+/// such arrays what one thread does.
+pub fn to_exchange(kernel: &Kernel, body: Block, loops: &[Inst]) -> Option<Vec<Buffer>> {
     let touched = Touched::of(kernel, body, loops);
+    let arrays = touched.exchanged(kernel);
     let own = &kernel.blocks[body].params;
     let is_load = |inst: Inst| kernel.insts[inst].opcode == Opcode::Load;
     let is_read_by_all = |buffer: &Buffer| {
@@ -28,29 +28,21 @@ pub fn can_exchange(kernel: &Kernel, body: Block, loops: &[Inst], arrays: &[Buff
     // Whether all threads come to a meeting may not hang on what each has read for itself.
     let can = arrays.iter().all(|buffer| touched.can_be_exchanged(kernel, *buffer, own))
         && !(arrays.iter().any(is_read_by_all) && decides(kernel, body, loops));
-    mutant!("split_reductions: threads exchange what one loop writes once", can, true)
+    mutant!("split_reductions: threads exchange what one loop writes once", can, true).then_some(arrays)
 }
 
 /// Whether more than what the host knows decides how often shared loops come.
 fn decides(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
-    let mut decides = false;
-    kernel.walk(body, &mut |_, inst| {
+    let parents = kernel.parents_in(body);
+    let decides = |inst: Inst| {
         let data = &kernel.insts[inst];
-        let is_known = match data.opcode {
-            Opcode::For => data.arguments[..3].iter().all(|bound| kernel.symbolic(*bound).is_some()),
-            Opcode::If | Opcode::While => false,
-            _ => true,
-        };
-        if !is_known {
-            let holds = |region: &Block| {
-                let mut holds = false;
-                kernel.walk(*region, &mut |_, inside| holds |= loops.contains(&inside));
-                holds
-            };
-            decides |= data.regions.iter().any(holds);
+        match data.opcode {
+            Opcode::For => data.arguments[..3].iter().any(|bound| kernel.symbolic(*bound).is_none()),
+            Opcode::If | Opcode::While => true,
+            _ => false,
         }
-    });
-    decides
+    };
+    loops.iter().any(|inst| parents.enclosing(*inst).any(decides))
 }
 
 /// What of memory an iteration accesses.
@@ -78,6 +70,10 @@ impl Touched {
             }
         });
         found
+    }
+
+    fn exchanged(&self, kernel: &Kernel) -> Vec<Buffer> {
+        self.written.iter().copied().filter(|buffer| !self.is_each_threads_own(kernel, *buffer)).collect()
     }
 
     /// Whether an array that is written is only ever touched by the thread that a loop gives the element to.

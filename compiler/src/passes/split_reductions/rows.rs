@@ -1,6 +1,6 @@
 //! Rows: an iteration whose loops all walk one contiguous range is given to a team of threads.
 
-use super::arrays::{can_exchange, exchanged, row_index};
+use super::arrays::{exchanged, row_index, to_exchange};
 use super::cost::{Cost, loop_cost, outer_cost, ragged_cost, reads_and_writes};
 use super::length::{Length, length};
 use super::row_shapes::{GROUPS, Held, MIN_ROW, Rows, Shape, conditions, rows_of_block, shapes};
@@ -31,11 +31,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     if loops.is_empty() {
         return None;
     }
-    let exchanged = exchanged(kernel, body, &loops);
-    if !can_exchange(kernel, body, &loops, &exchanged) {
-        return None;
-    }
-    let exchanges = !exchanged.is_empty();
+    let exchanges = !to_exchange(kernel, body, &loops)?.is_empty();
     let Length { extent, exact } = length(kernel, forall, &loops)?;
     if loops.iter().all(|inst| is_of_a_sector(kernel, *inst)) {
         return None;

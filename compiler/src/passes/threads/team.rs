@@ -63,25 +63,18 @@ fn meetings(kernel: &Kernel, block: Block) -> usize {
 
 /// The first shared loop in a block or below.
 pub fn shared_loop(kernel: &Kernel, block: Block) -> Option<Inst> {
-    let mut found = None;
-    kernel.walk(block, &mut |_, inst| {
-        if found.is_none() && is_shared(kernel, inst) {
-            found = Some(inst);
-        }
-    });
-    found
+    shared_loops(kernel, block).first().copied()
 }
 
-/// The outermost shared loops in a block.
-fn shared_loops(kernel: &Kernel, block: Block, loops: &mut Vec<Inst>) {
-    for inst in &kernel.blocks[block].insts {
-        match is_shared(kernel, *inst) {
-            true => loops.push(*inst),
-            false => {
-                kernel.insts[*inst].regions.iter().for_each(|region| shared_loops(kernel, *region, loops))
-            }
+/// The outermost shared loops in a block and below.
+fn shared_loops(kernel: &Kernel, block: Block) -> Vec<Inst> {
+    let of = |inst: &Inst| match is_shared(kernel, *inst) {
+        true => vec![*inst],
+        false => {
+            kernel.insts[*inst].regions.iter().flat_map(|region| shared_loops(kernel, *region)).collect()
         }
-    }
+    };
+    kernel.blocks[block].insts.iter().flat_map(of).collect()
 }
 
 /// The warp and lane factors of a shared loop, as an axis that takes part in numbering the block's threads.
@@ -155,9 +148,7 @@ impl Team {
         let params = emit.kernel.blocks[body].params.clone();
         params.iter().zip(indices).for_each(|(param, index)| emit.kernel.stand_in(*index, *param));
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
-        let mut loops = Vec::new();
-        shared_loops(emit.kernel, body, &mut loops);
-        self.exchanged = exchanged(emit.kernel, body, &loops);
+        self.exchanged = exchanged(emit.kernel, body, &shared_loops(emit.kernel, body));
         self.slots = slots(emit.kernel, body);
         self.alternating = meetings(emit.kernel, body) > 1;
         self.decides = emit.kernel.blocks[body].insts.iter().any(|inst| {

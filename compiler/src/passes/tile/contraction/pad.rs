@@ -60,10 +60,10 @@ pub fn padded(kernel: &mut Kernel, launch: Launch, found: &Found, target: &Targe
         return None;
     }
     let mut made = kernel.clone();
-    let (low, high) =
-        before(&mut made, found.body, found.reduce, |emit| (emit.int(0), emit.expression(&count)))?;
-    let width = before(&mut made, found.body, found.reduce, |emit| emit.int(lanes))?;
-    let place = in_vectors(&mut made, found, [low, high, width], lanes)?;
+    let bounds = before(&mut made, found.body, found.reduce, |emit| {
+        [emit.int(0), emit.expression(&count), emit.int(lanes)]
+    })?;
+    let place = in_vectors(&mut made, found, bounds, lanes)?;
     for way in &ways {
         match way {
             How::Pad(load, axis) => pad(&mut made, launch, found, (*load, *axis), (&count, lanes, place)),
