@@ -21,7 +21,11 @@ fn the_sanitizer_runs_on_the_emulator() {
     assert!(out.contains("emulator (sanitizing)") && out.contains("verified"), "{out}");
     let (_, err) = run(&["run", file, "--kernel", "transpose", "--sanitize", "--device", "cuda:0"], 2);
     assert!(err.contains("--sanitize runs on the emulator"), "{err}");
-    for file in ["examples/histogram.krn", "tests/kernels/reductions/rows_in_place.krn"] {
+    for file in [
+        "examples/histogram.krn",
+        "tests/kernels/reductions/rows_in_place.krn",
+        "tests/kernels/reductions/read_first.krn",
+    ] {
         let (out, _) = run(&["test", file, "--sanitize"], 0);
         assert!(out.contains("0 failed on emulator (sanitizing)"), "{out}");
     }

@@ -344,6 +344,10 @@ impl<'k> Emit<'k> {
         self.inst(Opcode::Barrier, Payload::None, &[]);
     }
 
+    pub fn warp_barrier(&mut self) {
+        self.inst(Opcode::WarpBarrier, Payload::None, &[]);
+    }
+
     /// Appends an instruction without results and regions, which it may get.
     pub fn bare_inst(&mut self, opcode: Opcode, payload: Payload, arguments: Short<Value>) -> Inst {
         let inst = self.kernel.insts.push(InstData {

@@ -402,6 +402,8 @@ math_functions! { ops {
     ThreadIndex "thread_index" Shape::Special, None, Pure, EXPLICIT;
     /// All threads of the block wait for each other; what each wrote before, the others see after.
     Barrier "barrier" Shape::Special, None, Collective, EXPLICIT;
+    /// All lanes of the warp wait for each other; what each wrote before, the others see after.
+    WarpBarrier "warp_barrier" Shape::Special, None, Collective, EXPLICIT;
     /// The operand of the lane whose number differs in the mask's bits. All lanes of the warp must come.
     ShuffleXor "shuffle_xor" Shape::Special, Lanes, Collective, EXPLICIT;
 
@@ -454,7 +456,7 @@ impl Opcode {
 
     /// Whether all lanes of a warp must come to it.
     pub fn is_of_warp(self) -> bool {
-        matches!(self, Opcode::ShuffleXor | Opcode::Mma) || self.loads_matrices()
+        matches!(self, Opcode::WarpBarrier | Opcode::ShuffleXor | Opcode::Mma) || self.loads_matrices()
     }
 
     /// Whether its results may be tiles of a storage type.

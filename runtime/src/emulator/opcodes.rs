@@ -194,6 +194,7 @@ pub enum Conversion {
     F32FromU64,
     /// Towards zero.
     S32FromF32,
+    S32FromFloorOfF32,
     U32FromF32,
     F64FromF32,
     F32FromF64,
@@ -201,6 +202,12 @@ pub enum Conversion {
     F16FromF32,
     F32FromBf16,
     Bf16FromF32,
+    /// Two of them as a word, the first one above the second.
+    F16PairFromF32,
+    Bf16PairFromF32,
+    /// Two integers as bytes, above them the low half of a third; the nearest ones of the range.
+    S8PairFromS32,
+    U8PairFromS32,
 }
 
 /// One row of the table of other conversions.

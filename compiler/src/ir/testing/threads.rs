@@ -86,7 +86,7 @@ impl Interpreter<'_> {
         let kernel = self.kernel;
         let data = &kernel.insts[inst];
         match (data.opcode, &data.payload) {
-            (Opcode::Barrier | Opcode::CopyCommit | Opcode::CopyWait, _) => {}
+            (Opcode::Barrier | Opcode::WarpBarrier | Opcode::CopyCommit | Opcode::CopyWait, _) => {}
             (Opcode::ShuffleXor, Payload::Lanes(mask)) => {
                 let operands = self.operands_of(inst, active, team);
                 for (at, thread) in active.iter().enumerate() {

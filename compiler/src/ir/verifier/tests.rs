@@ -72,6 +72,7 @@ fn what_is_explicit_has_no_place_in_an_abstract_launch() {
     let blocks = "`tiled`, `mapped` or `staged`";
     for (inst, phases) in [
         ("barrier", explicit),
+        ("warp_barrier", explicit),
         ("v1: i64 = thread_index", explicit),
         ("v1: i64 = block_index 0", blocks),
         ("copy_commit", blocks),

@@ -42,10 +42,6 @@ fn fits_vector(width: usize, scalar: Scalar) -> bool {
     matches!(width, 2 | 4 | 8 | 16) && scalar.size() * width as u64 <= 16
 }
 
-fn has_vectors(scalar: Scalar, layout: Layout) -> bool {
-    !matches!(layout, Layout::Aosoa(_)) && scalar != Scalar::Bool
-}
-
 /// The types of so many subscripts or bounds.
 fn indices(count: usize) -> RepeatN<Scalar> {
     repeat_n(Scalar::I64, count)
@@ -99,7 +95,7 @@ impl<'k> Verifier<'k> {
                     }
                 }
                 Opcode::Address | Opcode::CopyAsync | Opcode::CopyAsyncIf => self.copy(inst),
-                Opcode::CopyWait | Opcode::CopyCommit | Opcode::Barrier => {
+                Opcode::CopyWait | Opcode::CopyCommit | Opcode::Barrier | Opcode::WarpBarrier => {
                     self.signature(inst, empty(), empty());
                 }
                 Opcode::ShuffleXor => {
@@ -368,7 +364,7 @@ impl<'k> Verifier<'k> {
                 format!("{width} scalars of {bytes} bytes: not 2, 4, 8 or 16 of at most 16 bytes"),
             );
         }
-        if !has_vectors(leaf_data.scalar, buffer_data.layout) {
+        if matches!(buffer_data.layout, Layout::Aosoa(_)) {
             self.fail(inst, "no vector access to this buffer");
         }
     }

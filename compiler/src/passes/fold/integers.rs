@@ -126,8 +126,8 @@ fn with_literal(
     None
 }
 
-/// Where `x` is even, `(x + 3) >> 1` is `(x >> 1) + 1`, and `(x + 3) & 1` is 1: neighbours of a vector share what is divided
-/// by two.
+/// Where `x` is even, `(x + 3) >> 1` is `(x >> 1) + 1`, as `(y + 4) >> 1` is `(y >> 1) + 2`; `(x + 3) & 1` is 1, and
+/// `(x + y) & 1` is `y & 1`: neighbours of a vector share what is divided by two, rows of a tile the swizzle of their columns.
 fn low_bits(
     kernel: &Kernel,
     opcode: Opcode,
@@ -146,6 +146,8 @@ fn low_bits(
             let range = ranges.of(kernel, base);
             let fits = |value: i128| wrap(ty, value) == value;
             let is_exact = fits(range.low + added) && fits(range.high + added);
+            // Nothing of one of the two is shifted out.
+            let zeros = zeros.max(added.trailing_zeros());
             let enough = mutant!("fold: a bit too many is shifted out", zeros >= bits, zeros + 1 >= bits);
             if !(enough && is_exact) {
                 return None;
@@ -156,8 +158,16 @@ fn low_bits(
         }
         Opcode::And => {
             let is_mask = literal > 0 && (literal as u128 + 1).is_power_of_two();
-            let decided = is_mask && (literal as u128 + 1).trailing_zeros() <= zeros;
-            decided.then(|| Simpler::Constant(Constant::Int(ty, wrap(ty, added & literal))))
+            let bits = (literal as u128 + 1).trailing_zeros();
+            if is_mask && bits <= zeros {
+                return Some(Simpler::Constant(Constant::Int(ty, wrap(ty, added & literal))));
+            }
+            let sum = kernel.definition_data(a).filter(|inner| is_mask && inner.opcode == Opcode::Add)?;
+            let enough = mutant!("fold: a bit too many is masked out", bits, bits - 1);
+            let adds_nothing = |at: usize| trailing_zeros(kernel, sum.arguments[at], 0) >= enough;
+            let at = (0..2).find(|at| adds_nothing(*at))?;
+            let mask = Operand::New(Constant::Int(ty, literal));
+            Some(Simpler::Inst(Opcode::And, vec![Operand::Value(sum.arguments[1 - at]), mask]))
         }
         _ => None,
     }

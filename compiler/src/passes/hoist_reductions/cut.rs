@@ -103,9 +103,13 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
         long_rows_last(kernel, launch, own, (kernel.blocks[body].params.len(), threads));
     }
-    cut(kernel, launch, forall, body, (first, second));
+    let made = cut(kernel, launch, forall, body, (first, second));
     if kernel.insts[last].opcode == Opcode::Forall {
         collapse::whole(kernel, launch);
+    }
+    // What fills an array fills it side by side.
+    if let Some(made) = made {
+        collapse::nested(kernel, made);
     }
     let because = match why {
         Why::Few => format!("there are few iterations around `{names}`"),
@@ -188,7 +192,7 @@ fn cut(
     forall: Inst,
     body: Block,
     (mut first, mut second): (Vec<Inst>, Vec<Inst>),
-) {
+) -> Option<Launch> {
     let end: Vec<Inst> =
         kernel.blocks[body].insts.iter().copied().filter(|inst| is_yield(kernel, *inst)).collect();
     kernel.blocks[body].insts = [first.as_slice(), &second, &end].concat();
@@ -219,16 +223,25 @@ fn cut(
         }
         shows
     };
+    // What the second part alone uses: a loop is the last thing then.
+    let is_used = |inst: &Inst| {
+        let mut results = kernel.insts[*inst].results.iter();
+        shows(inst) || results.any(|result| values.contains(result))
+    };
+    first.truncate(first.iter().rposition(is_used).map_or(0, |last| last + 1));
+    let mut made = None;
     if !values.is_empty() || first.iter().any(shows) {
         let part = Part { axes, insts: first, values, span };
-        let (_, scratch) = launch_of(kernel, launch, &part, "before");
+        let (before, scratch) = launch_of(kernel, launch, &part, "before");
         load(kernel, body, second[0], &part, &scratch);
+        made = Some(before);
     }
     // What is left of the first part are indices and literals, and what arrays hold that nobody writes.
     let mut wanted: EntitySet<Value> = EntitySet::new();
     second.iter().for_each(|inst| needs_of(kernel, *inst, &mut wanted));
     let kept = slice(kernel, body, second[0], &mut wanted);
     kernel.blocks[body].insts = [kept, second, end].concat();
+    made
 }
 
 fn is_effect(kernel: &Kernel, inst: Inst) -> bool {

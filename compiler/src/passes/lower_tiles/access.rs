@@ -35,6 +35,9 @@ impl Lowering<'_> {
     }
 }
 
+/// Stores that have a branch of their own, however many others there are.
+const MANY: usize = 8;
+
 /// Places, values and conditions of a `store_each`.
 type Each = Vec<(Value, Value, Value)>;
 
@@ -65,16 +68,23 @@ fn store(
         };
         stores.push((subscripts, *value, condition));
     }
-    // Without conditions they are vectors however many they are.
-    if stores.len() <= MOST_VECTOR_RESULTS || stores.iter().all(|(_, _, condition)| condition.is_none()) {
-        // Those that one condition is for are stored in one branch, where they can be a vector.
-        for group in stores.chunk_by(|left, right| left.2 == right.2) {
+    // Those that one condition is for are stored in one branch, where they can be a vector. Without conditions, and where each is
+    // for many, they are vectors however many they are.
+    let mut conditions: Vec<Option<Value>> = Vec::new();
+    for (_, _, condition) in &stores {
+        if !conditions.contains(condition) {
+            conditions.push(*condition);
+        }
+    }
+    if stores.len() <= MOST_VECTOR_RESULTS || conditions.len() * MANY <= stores.len() {
+        for condition in conditions {
+            let group: Vec<_> = stores.iter().filter(|store| store.2 == condition).collect();
             let all = |emit: &mut Emit<'_>| {
                 group
                     .iter()
                     .for_each(|(subscripts, value, _)| emit.store(place.0, place.1, subscripts, *value));
             };
-            match group {
+            match &group[..] {
                 [(subscripts, value, Some(condition))] => {
                     emit.store_if(*condition, place, subscripts, *value);
                 }

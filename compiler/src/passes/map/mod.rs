@@ -11,6 +11,9 @@
 //! overrides the choice, a `block` hint the 256 threads (rounded up to whole warps above 32); `tile` with
 //! `per_thread`, or `warps`, say how many threads stand along each axis (`requested.rs`).
 //!
+//! A short axis along which results are narrow and lie side by side, but not what they are made of, is one thread's, and no axis
+//! of the loop any more (`words.rs`).
+//!
 //! An axis shorter than a warp shares the lanes with the axis before it; one shorter than a block shares the
 //! warps. How long the last axis of a loop is, sizes are asked (`short.rs`): here where the body has no loops, and by
 //! `per_thread` of those that no other pass has taken. Where both axes are reused (a matrix product: one operand does not depend on `i`, the other not on
@@ -25,6 +28,7 @@
 mod choice;
 mod requested;
 mod short;
+mod words;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
@@ -70,7 +74,10 @@ impl Pass for Map {
                 continue;
             }
             let threads = match outer_forall(kernel, launch) {
-                Some(forall) => spread(kernel, launch, forall, context),
+                Some(forall) => {
+                    let forall = words::of_one_thread(kernel, launch, forall);
+                    spread(kernel, launch, forall, context)
+                }
                 None => 1,
             };
             kernel.launches[launch].threads = Some(threads);

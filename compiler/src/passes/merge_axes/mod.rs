@@ -31,7 +31,6 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{ArgumentData, BufferKind, Definition, Kernel, Payload, Phase, Phases};
-use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use pairs::Pairs;
@@ -93,10 +92,10 @@ fn merge(kernel: &mut Kernel, pairs: &Pairs) {
         let span = kernel.insts[*inst].span;
         let ends = [outer, inner].map(|at| kernel.insts[*inst].arguments[2 * at + 1]);
         let mut emit = Emit::new(kernel, block, span);
-        let end = emit.value(
-            mutant!("merge_axes: extents are added up", Opcode::Mul, Opcode::Add),
-            Payload::None,
-            &ends,
+        let end = mutant!(
+            "merge_axes: extents are added up",
+            emit.mul(ends[0], ends[1]),
+            emit.value(crate::ir::op::Opcode::Add, Payload::None, &ends)
         );
         kernel.blocks[block].insts.extend(after);
         kernel.insts[*inst].arguments[2 * inner + 1] = end;

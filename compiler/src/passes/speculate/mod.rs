@@ -109,12 +109,10 @@ fn within(
 /// Whether a branch loads what may be loaded before, and does little else.
 fn may_be_flat(kernel: &Kernel, inst: Inst, around: &[Index], written: &EntitySet<Buffer>) -> bool {
     let data = &kernel.insts[inst];
-    let is_number = |value: &Value| kernel.value_type(*value) != Scalar::Bool;
     let insts: Vec<Inst> =
         data.regions.iter().flat_map(|region| kernel.blocks[*region].insts.iter().copied()).collect();
     let is_load = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Load;
     !data.results.is_empty()
-        && data.results.iter().all(is_number)
         && insts.len() <= MOST
         && insts.iter().any(is_load)
         && insts.iter().all(|inst| match is_load(inst) {

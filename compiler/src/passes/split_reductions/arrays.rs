@@ -46,16 +46,18 @@ fn decides(kernel: &Kernel, body: Block, loops: &[Inst]) -> bool {
 }
 
 /// What of memory an iteration accesses.
-struct Touched {
+struct Touched<'l> {
+    body: Block,
+    loops: &'l [Inst],
     written: Vec<Buffer>,
     /// With the shared loop that an access stands in, if any.
     accesses: FxHashMap<Buffer, Vec<(Inst, Option<Inst>)>>,
 }
 
-impl Touched {
-    fn of(kernel: &Kernel, body: Block, loops: &[Inst]) -> Self {
+impl<'l> Touched<'l> {
+    fn of(kernel: &Kernel, body: Block, loops: &'l [Inst]) -> Self {
         let parents = kernel.parents_in(body);
-        let mut found = Self { written: Vec::new(), accesses: FxHashMap::default() };
+        let mut found = Self { body, loops, written: Vec::new(), accesses: FxHashMap::default() };
         let combined: Vec<Buffer> = accumulations(kernel, body).iter().map(|known| known.buffer).collect();
         kernel.walk(body, &mut |_, inst| {
             let data = &kernel.insts[inst];
@@ -88,7 +90,7 @@ impl Touched {
         let inside = accesses.iter().filter(|(_, owner)| owner.is_some()).count();
         if inside == 0 {
             // Straight code: private arrays are every thread's own; memory is written by one and read by all.
-            return is_private;
+            return is_private || self.is_read_first(kernel, buffer);
         }
         let mut leading: Option<(RowPlace, Inst)> = None;
         inside == accesses.len()
@@ -99,6 +101,31 @@ impl Touched {
                 let (first, in_loop) = leading.get_or_insert_with(|| (place.clone(), owner));
                 *first == place && same_range(kernel, *in_loop, owner)
             })
+    }
+
+    /// Whether all threads have read what one of them writes: they meet in between.
+    fn is_read_first(&self, kernel: &Kernel, buffer: Buffer) -> bool {
+        let accesses = &self.accesses[&buffer];
+        let insts = &kernel.blocks[self.body].insts;
+        let parents = kernel.parents_in(self.body);
+        // In the straight code, or a branch of it.
+        let place = |inst: &Inst| {
+            let outer = parents.enclosing(*inst).collect::<Vec<_>>();
+            let branches = outer.iter().all(|outer| kernel.insts[*outer].opcode == Opcode::If);
+            let top = outer.last().filter(|_| branches).or(outer.is_empty().then_some(inst))?;
+            insts.iter().position(|other| other == top)
+        };
+        let (mut last_load, mut first_store) = (0, insts.len());
+        for (inst, _) in accesses {
+            match (kernel.insts[*inst].opcode, place(inst)) {
+                (Opcode::Load, Some(at)) => last_load = last_load.max(at),
+                (Opcode::Store, Some(at)) => first_store = first_store.min(at),
+                _ => return false,
+            }
+        }
+        let meets = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Reduce && self.loops.contains(inst);
+        let between = insts.get(last_load..first_store).unwrap_or_default();
+        mutant!("split_reductions: all have read when one writes", between.iter().any(meets), true)
     }
 
     /// Whether each iteration has an array, or a part of one, and a loop that writes it gives each element to one thread, which

@@ -2,6 +2,7 @@
 
 use super::atomic;
 use super::grid::{cut, piece_launch, record, streams};
+use super::nest::nest;
 use super::said::said;
 use super::shared;
 use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
@@ -78,16 +79,26 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     if said(kernel, *reduce).pieces == Some(1) {
         return false;
     }
-    let around = around(kernel, forall);
-    let Some(found) = cut(kernel, *reduce, &around) else { return false };
-    let said = said(kernel, *reduce);
+    // As it will be cut: what comes of it otherwise keeps all its axes.
+    let mut nested = (kernel.loop_bounds(*reduce).len() > 1).then(|| kernel.clone());
+    let terms = nested.as_mut().and_then(|kernel| nest(kernel, *reduce));
+    let shown = nested.as_ref().unwrap_or(kernel);
+    let Some(found) = cut(shown, *reduce, &around(shown, forall)) else { return false };
+    let length = match terms {
+        Some(terms) => Expr::binary(BinaryOp::Mul, found.range.longest, Expr::Int(terms)),
+        None => found.range.longest,
+    };
+    let said = said(shown, *reduce);
     let wanted = said.pieces.is_some();
     // Where the reduced axis is the contiguous one, rows are the better way; and where neighbouring iterations read
     // the same, but would leave most lanes of a block without one.
-    let region = kernel.insts[*reduce].regions[0];
-    let along = super::cost::loop_cost(kernel, region, kernel.blocks[region].params[0]);
+    let region = shown.insts[*reduce].regions[0];
+    let along = super::cost::loop_cost(shown, region, shown.blocks[region].params[0]);
     let Some(last) = params.last() else { return false };
-    let across = super::cost::outer_cost(kernel, region, forall);
+    let across = super::cost::outer_cost(shown, region, forall);
+    let mut affine = Affine::new(shown);
+    let reads_all = streams(shown, *reduce, &params)
+        || accesses(shown, region).iter().all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
     let mut outer = Expr::Int(1);
     for (low, high) in kernel.loop_bounds(forall) {
         let Some(extent) = kernel.symbolic_extent(low, high) else { return false };
@@ -96,25 +107,20 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let rows = across.sectors > along.sectors
         || along.sectors <= across.sectors.saturating_mul(CONTIGUOUS)
             && bucket(kernel, launch, &outer, &[BLOCK]) == 0
-            && bucket(kernel, launch, &found.range.longest, &[MIN_SINGLE]) == 1;
+            && bucket(kernel, launch, &length, &[MIN_SINGLE]) == 1;
     if rows && !said.team_fits() {
         return false;
     }
-    let mut affine = Affine::new(kernel);
-    let reads_all = streams(kernel, *reduce, &params)
-        || accesses(kernel, region)
-            .iter()
-            .all(|access| affine.stride(access.inst, *last) != Stride::Bytes(0));
     let multiprocessors = i64::from(target.multiprocessors);
     // A row has a team of threads anyway.
     let at_once = if rows { ROWS_AT_ONCE } else { THREADS_AT_ONCE };
     let min_long = match rows {
         _ if wanted => MIN_LONG,
         true => MIN_SINGLE,
-        false if reads_all => least_long(kernel, launch, &outer, &found.range.longest, target),
+        false if reads_all => least_long(kernel, launch, &outer, &length, target),
         false => MIN_ALIKE,
     };
-    let (columns, length) = (outer.clone(), found.range.longest.clone());
+    let columns = outer.clone();
     let few = Expr::binary(BinaryOp::Less, outer, Expr::Int(multiprocessors * at_once));
     let at_least = |least| Expr::binary(BinaryOp::GreaterEqual, length.clone(), Expr::Int(least));
     let long = at_least(min_long);
@@ -134,7 +140,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     // A long reduction that is not cut has enough outer iterations to fill the machine.
     // Of several axes tiles would share it (`stage`): those that it leaves read it each.
     let all_read = !rows && !reads_all && params.len() == 1;
-    let share = all_read && !wanted;
+    let share = all_read && !wanted && terms.is_none();
     let long = Conditions::new().prefers(at_least(MIN_LONG));
     let whole = |kernel: &mut Kernel| {
         share && specialize(kernel, launch, &long, "shared", shared::stage_whole).is_some()
@@ -194,6 +200,7 @@ fn in_pieces(
     let params = kernel.blocks[body].params.clone();
     let mut insts = kernel.blocks[body].insts.iter().copied();
     let reduce = insts.find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)?;
+    nest(kernel, reduce);
     let found = cut(kernel, reduce, &around(kernel, forall))?;
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return None };
     let bounds = kernel.loop_bounds(forall);

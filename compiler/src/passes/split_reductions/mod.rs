@@ -27,6 +27,7 @@ mod columns;
 mod cost;
 mod grid;
 mod length;
+mod nest;
 mod range;
 mod row_shapes;
 pub(super) mod rows;

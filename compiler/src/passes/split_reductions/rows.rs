@@ -6,7 +6,9 @@ use super::length::{Length, length};
 use super::row_shapes::{GROUPS, Held, MIN_ROW, Rows, Shape, conditions, rows_of_block, shapes};
 use super::said::{Said, said};
 use super::streams::streams;
-use crate::analysis::{Affine, Answer, Conditions, SECTOR_BYTES, Stride, accesses, ask, blocks_by_registers};
+use crate::analysis::{
+    Affine, Answer, Conditions, SECTOR_BYTES, Stride, accesses, ask, blocks_by_registers, written_buffers,
+};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
@@ -23,6 +25,9 @@ use rustc_hash::FxHashMap;
 /// a sector for each element. A load takes some 150 cycles where four are under way, and 60 sectors come in a cycle.
 const STRIDED_ROWS: i64 = 8192;
 
+/// So many neighbours of the outer axis within a sector lie side by side.
+const BESIDE: i128 = 4;
+
 /// What of a launch's outer loop is rows, if it pays to share them.
 pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
@@ -33,10 +38,10 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     }
     let exchanges = !to_exchange(kernel, body, &loops)?.is_empty();
     let Length { extent, exact } = length(kernel, forall, &loops)?;
-    if loops.iter().all(|inst| is_of_a_sector(kernel, *inst)) {
+    let outer = *kernel.blocks[body].params.last()?;
+    if loops.iter().all(|inst| is_of_a_sector(kernel, *inst, outer)) {
         return None;
     }
-    let outer = *kernel.blocks[body].params.last()?;
     let mut own = Cost::default();
     let mut shared = Cost::default();
     for inst in &loops {
@@ -56,7 +61,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     if strided && !turns_in_order(kernel, body, &loops) {
         return None;
     }
-    let vector = if strided || exchanges { 1 } else { vector(kernel, &loops) };
+    let vector = if strided || exchanges { 1 } else { vector(kernel, body, &loops) };
     let said = loops.iter().map(|inst| said(kernel, *inst));
     let said = said.reduce(|first, next| Said {
         threads: first.threads.or(next.threads),
@@ -132,9 +137,10 @@ fn walks_in_order(kernel: &Kernel, body: Block, loops: &[Inst], extent: &Expr) -
     walks
 }
 
-/// Whether all that a loop walks of an array along its last axis lies within a sector: the thread that asks for one element has got
-/// all of them. Of a window of several axes there are few such walks.
-fn is_of_a_sector(kernel: &Kernel, inst: Inst) -> bool {
+/// Whether all that a loop walks of an array along its last axis lies within a sector, or side by side with what the next outer
+/// iteration walks: the thread that asks for one element has got all of them, or its neighbours ask for the rest. Of a window of
+/// several axes there are few such walks.
+fn is_of_a_sector(kernel: &Kernel, inst: Inst, outer: Value) -> bool {
     let bounds = kernel.loop_bounds(inst);
     let extents = bounds.iter().map(|(low, high)| Some(kernel.int_of(*high)? - kernel.int_of(*low)?));
     let Some(extents) = extents.collect::<Option<Vec<i128>>>() else { return false };
@@ -145,10 +151,11 @@ fn is_of_a_sector(kernel: &Kernel, inst: Inst) -> bool {
     let index = row_index(kernel, inst);
     let mut affine = Affine::new(kernel);
     accesses(kernel, kernel.insts[inst].regions[0]).iter().all(|access| {
-        match affine.stride(access.inst, index) {
-            Stride::Bytes(stride) => i128::from(stride).abs() * own <= i128::from(SECTOR_BYTES),
+        let mut is_within = |index: Value, count: i128| match affine.stride(access.inst, index) {
+            Stride::Bytes(stride) => i128::from(stride).abs() * count <= i128::from(SECTOR_BYTES),
             _ => false,
-        }
+        };
+        is_within(index, *own) || is_within(outer, BESIDE)
     })
 }
 
@@ -200,8 +207,9 @@ fn has_nest(kernel: &Kernel, loops: &[Inst]) -> bool {
 }
 
 /// 16 bytes of the narrowest array that the loops walk contiguously.
-fn vector(kernel: &Kernel, loops: &[Inst]) -> i64 {
+fn vector(kernel: &Kernel, body: Block, loops: &[Inst]) -> i64 {
     let mut narrowest = None;
+    let written = written_buffers(kernel, body);
     for inst in loops {
         let region = kernel.insts[*inst].regions[0];
         let param = row_index(kernel, *inst);
@@ -209,8 +217,12 @@ fn vector(kernel: &Kernel, loops: &[Inst]) -> i64 {
         for access in accesses(kernel, region) {
             let buffer = &kernel.buffers[access.buffer];
             let width = buffer.element.leaves[access.leaf as usize].scalar.size();
-            let memory =
-                !matches!(buffer.kind, BufferKind::Private | BufferKind::Constant(_) | BufferKind::Scratch);
+            let memory = match buffer.kind {
+                BufferKind::Private | BufferKind::Constant(_) => false,
+                // What another launch has left, and not what becomes a thread's own.
+                BufferKind::Scratch => !written.contains(access.buffer),
+                _ => true,
+            };
             if memory && affine.stride(access.inst, param) == Stride::Bytes(width as i64) {
                 narrowest = Some(narrowest.map_or(width, |known: u64| known.min(width)));
             }

@@ -104,6 +104,21 @@ const PLACES: &[(&str, Place)] = &[
     ("threads: what a loop has written is there for all", exchanged("turned")),
     ("threads: what others still read is not written", exchanged("turned")),
     ("split_reductions: threads exchange what one loop writes once", exchanged("written_between")),
+    (
+        "split_reductions: all have read when one writes",
+        for_sizes(at("reductions/read_first.krn", "at_once", &[("d", 3000), ("m", 2)])),
+    ),
+    (
+        "split_reductions: the first axis is the long one",
+        for_sizes(at("reductions/several_axes.krn", "demodulation", &[("b", 2), ("c", 700), ("o", 33)])),
+    ),
+    ("fold: a bit too many is masked out", at("accesses/words.krn", "wrapped", &[("n", 5)])),
+    ("map: all elements of a word are the first", at("accesses/words.krn", "interleaved", &[("n", 33)])),
+    (
+        "select: halves of a word change places",
+        for_sizes(at("conversions/stored.krn", "halves", &[("n", 64)])),
+    ),
+    ("tile contraction: all steps lie evenly", OF_WINDOWS),
     ("threads: an own array keeps the last term", own("pairs", &[("n", 33)])),
     (
         "threads: what comes once more sees rows change",

@@ -105,6 +105,8 @@ pub struct Team {
     used_by_all: EntitySet<Value>,
     /// Arrays of which the threads read elements of each other's: they wait before and after each loop that writes one.
     exchanged: Vec<Buffer>,
+    /// Buffers of which all threads read elements in the iteration's straight code.
+    read: EntitySet<Buffer>,
     /// Row buffers that became one private slot for each element a thread owns.
     slots: FxHashMap<Buffer, Buffer>,
 }
@@ -124,6 +126,7 @@ impl Team {
             decides: false,
             used_by_all: EntitySet::new(),
             exchanged: Vec::new(),
+            read: EntitySet::new(),
             slots: FxHashMap::default(),
         }
     }
@@ -149,6 +152,7 @@ impl Team {
         params.iter().zip(indices).for_each(|(param, index)| emit.kernel.stand_in(*index, *param));
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
         self.exchanged = exchanged(emit.kernel, body, &shared_loops(emit.kernel, body));
+        self.read = read_by_all(emit.kernel, body);
         self.slots = slots(emit.kernel, body);
         self.alternating = meetings(emit.kernel, body) > 1;
         self.decides = emit.kernel.blocks[body].insts.iter().any(|inst| {
@@ -157,7 +161,14 @@ impl Team {
             !is_shared(emit.kernel, *inst) && within.any(|found| found.is_some())
         });
         self.used_by_all = used_by_all(emit.kernel, body);
-        self.block(emit, body, &mut map);
+        for inst in emit.kernel.blocks[body].insts.clone() {
+            if self.waits(emit.kernel, inst) {
+                emit.warp_barrier();
+            }
+            if emit.kernel.insts[inst].opcode != Opcode::Yield {
+                self.inst(emit, inst, &mut map);
+            }
+        }
     }
 
     fn block(&mut self, emit: &mut Emit<'_>, body: Block, map: &mut ValueMap) {
@@ -197,6 +208,16 @@ impl Team {
         } else {
             self.copy(emit, inst, map);
         }
+    }
+
+    /// Whether one thread writes what all lanes of the warp have read in this iteration. The threads of more than a warp have met
+    /// at a barrier since.
+    fn waits(&self, kernel: &Kernel, inst: Inst) -> bool {
+        let mut writes = false;
+        accesses_of(kernel, inst, &mut |opcode, buffer| {
+            writes |= opcode == Opcode::Store && self.read.contains(buffer);
+        });
+        writes && self.size > 1 && self.size <= 32 && !is_shared(kernel, inst)
     }
 
     /// Whether a loop writes what other threads read.
@@ -517,6 +538,36 @@ impl Team {
             data.arguments.insert(0, slot);
         }
         copy
+    }
+}
+
+/// The memory that an iteration's straight code loads from.
+fn read_by_all(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
+    let mut read = EntitySet::new();
+    for inst in &kernel.blocks[body].insts {
+        if is_shared(kernel, *inst) {
+            continue;
+        }
+        accesses_of(kernel, *inst, &mut |opcode, buffer| {
+            if opcode == Opcode::Load && kernel.buffers[buffer].kind != BufferKind::Private {
+                read.insert(buffer);
+            }
+        });
+    }
+    read
+}
+
+/// What an instruction, and what is inside of it, accesses, with the op.
+fn accesses_of(kernel: &Kernel, inst: Inst, visit: &mut impl FnMut(Opcode, Buffer)) {
+    let mut one = |inst: Inst| {
+        let data = &kernel.insts[inst];
+        if let Payload::Access { buffer, .. } = data.payload {
+            visit(data.opcode, buffer);
+        }
+    };
+    one(inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inst| one(inst));
     }
 }
 

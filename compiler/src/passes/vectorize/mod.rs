@@ -172,12 +172,16 @@ impl MemoryEffects {
     }
 }
 
+fn is_barrier(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::Barrier | Opcode::WarpBarrier)
+}
+
 /// What the instructions of a block touch, of those that touch anything, with their positions.
 fn effects(kernel: &Kernel, values: &Substitution, insts: &[Inst]) -> Vec<(usize, MemoryEffects)> {
     let touches = |inst: &Inst| {
         let data = &kernel.insts[*inst];
         let access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
-        access || !data.regions.is_empty() || data.opcode == Opcode::Barrier
+        access || !data.regions.is_empty() || is_barrier(data.opcode)
     };
     let places = insts.iter().enumerate().filter(|(_, inst)| touches(inst));
     places.map(|(at, inst)| (at, effects_of(kernel, values, *inst))).collect()
@@ -191,7 +195,7 @@ fn effects_of(kernel: &Kernel, values: &Substitution, inst: Inst) -> MemoryEffec
             (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => {
                 effects.writes.push(*buffer)
             }
-            (_, Opcode::Barrier) => effects.all = true,
+            (_, opcode) if is_barrier(opcode) => effects.all = true,
             _ => {}
         };
     look(kernel, inst);
@@ -225,7 +229,6 @@ fn scalar_access(
     let rank = buffer_data.extents.len();
     let usable = rank > 0
         && leaf_data.extents.is_empty()
-        && leaf_data.scalar != Scalar::Bool
         && !matches!(buffer_data.kind, BufferKind::Private | BufferKind::Constant(_));
     let (unit, leaf_offset, allocation) = match buffer_data.layout {
         Layout::Aos => (buffer_data.element.size, leaf_data.offset, 0),

@@ -327,6 +327,22 @@ impl Cvt {
     }
 }
 
+impl Family for CvtPackBytes {
+    fn describe<W: Walk>(&mut self, walk: &mut W) -> Step {
+        walk.word("cvt")?;
+        walk.word("pack")?;
+        walk.word("sat")?;
+        walk.choice(&mut self.dst_ty, &[Type::S8, Type::U8])?;
+        walk.word("s32")?;
+        walk.word("b32")?;
+        walk.needs("conversion of integers to bytes of a word", needs(72, 6, 5))?;
+        walk.operand(Slot::Write(&mut self.dst, Type::B32))?;
+        walk.operand(Slot::Source(&mut self.a, Type::S32))?;
+        walk.operand(Slot::Source(&mut self.b, Type::S32))?;
+        walk.operand(Slot::Source(&mut self.c, Type::B32))
+    }
+}
+
 impl Family for CvtPack {
     fn describe<W: Walk>(&mut self, walk: &mut W) -> Step {
         walk.word("cvt")?;

@@ -145,3 +145,15 @@ pub struct CvtPack {
     /// The lower half.
     pub b: Operand,
 }
+
+/// `cvt.pack.sat.u8.s32.b32 d, a, b, c`: two integers, each as the nearest one of a byte, in the two lower bytes of a word, `a`
+/// in the higher one; above them the two lower bytes of `c`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct CvtPackBytes {
+    /// `S8` or `U8`.
+    pub dst_ty: Type,
+    pub dst: Reg,
+    pub a: Operand,
+    pub b: Operand,
+    pub c: Operand,
+}

@@ -88,6 +88,8 @@ families! {
     Cvt,
     /// `cvt` of two floats into one packed register.
     CvtPack,
+    /// `cvt.pack`.
+    CvtPackBytes,
     // logic
     /// `mov` of one value.
     Mov,

@@ -99,8 +99,7 @@ impl Selector<'_> {
                 let Payload::Cast(to) = data.payload else {
                     return Err(self.error(format!("{inst} is a cast without a type")));
                 };
-                let a = self.operand(arguments[0]);
-                let operand = self.cast(scalar, to, a)?;
+                let operand = self.cast(arguments[0], to);
                 self.bind(result, operand);
             }
             ToBits | FromBits => {
@@ -141,8 +140,8 @@ impl Selector<'_> {
             Const | Symbol | Load | LoadIf | Store | StoreIf | StoreEach | Atomic | Check | Print
             | Forall | Reduce | For | While | If | Yield | LoadVector | StoreVector | Address | CopyAsync
             | CopyAsyncIf | CopyCommit | CopyWait | BlockIndex | GridSize | ThreadIndex | Barrier
-            | ShuffleXor | Outer | OuterFma | Pack | LoadMatrix | LoadMatrixTransposed | Mma | Index
-            | Convert | ReduceAlong | Contract => {
+            | WarpBarrier | ShuffleXor | Outer | OuterFma | Pack | LoadMatrix | LoadMatrixTransposed
+            | Mma | Index | Convert | ReduceAlong | Contract => {
                 return Err(self.error(format!("{inst} is not a plain op")));
             }
         }

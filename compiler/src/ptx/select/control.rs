@@ -83,6 +83,7 @@ impl Selector<'_> {
                 Opcode::CopyCommit => self.builder.emit(CpAsyncCommit {}),
                 Opcode::CopyWait => self.copy_wait(inst),
                 Opcode::Barrier => self.barrier(),
+                Opcode::WarpBarrier => self.warp_barrier(),
                 Opcode::ShuffleXor => self.shuffle(inst),
                 Opcode::Outer | Opcode::OuterFma => self.outer(inst)?,
                 Opcode::Pack => self.pack(inst)?,

@@ -3,58 +3,59 @@
 use super::super::instruction::*;
 use super::super::operand::{Operand, Reg};
 use super::super::types::Type;
-use super::SelectError;
 use super::selector::{Selector, signed_type};
 use crate::data::Scalar;
+use crate::ir::entities::Value;
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 
 impl Selector<'_> {
-    /// A cast to any scalar type. The result is in the widened form of `to`.
-    pub fn cast(&mut self, from: Scalar, to: Scalar, a: Operand) -> Result<Operand, SelectError> {
-        if to.is_narrow() {
-            return match to {
-                Scalar::F16 => {
-                    let half = self.narrow_f16(from, a);
-                    Ok(self.cvt(None, Type::F32, Type::F16, half.into()).into())
-                }
-                Scalar::BF16 => {
-                    let half = self.narrow_bf16(from, a);
-                    Ok(self.bf16_to_f32(half).into())
-                }
-                _ => Ok(self.cast_narrow_int(from, to, a)),
-            };
+    /// A cast to any scalar type; a float that is rounded for that alone is rounded here. The result is in the widened form of
+    /// `to`.
+    pub fn cast(&mut self, value: Value, to: Scalar) -> Operand {
+        let from = self.scalar(value).widened();
+        if from.is_float() && to.is_integer() {
+            let rounded = self.before_rounding(value);
+            return self.float_to_int(from, to, rounded);
         }
-        if from == to {
-            return Ok(a);
-        }
-        if from == Scalar::Bool {
-            return Ok(self.bool_to(to, a));
-        }
-        Ok(match (from.is_float(), to.is_float()) {
-            (false, false) => {
-                if from.size() == to.size() {
-                    return Ok(a);
-                }
-                if let Operand::Int(value) = a {
-                    return Ok(Operand::Int(wrap(value, to)));
-                }
-                let narrower = mutant!(
-                    "select: negative numbers grow by zeros",
-                    signed_type(from),
-                    if from.size() == 4 { Type::U32 } else { signed_type(from) }
-                );
-                self.cvt(None, signed_type(to), narrower, a).into()
+        let a = self.operand(value);
+        match to {
+            Scalar::F16 => {
+                let half = self.narrow_f16(from, a);
+                self.cvt(None, Type::F32, Type::F16, half.into()).into()
             }
-            (false, true) => {
+            Scalar::BF16 => {
+                let half = self.narrow_bf16(from, a);
+                self.bf16_to_f32(half).into()
+            }
+            _ if from == to => a,
+            _ if from == Scalar::Bool => self.bool_to(to.widened(), a),
+            _ if to.is_narrow() => self.low_part(from, to, a),
+            _ if !to.is_float() => self.int_to_int(from, to, a),
+            _ if !from.is_float() => {
                 let a = self.in_register(a, signed_type(from));
                 self.cvt(Some(Rounding::Rn), signed_type(to), signed_type(from), a.into()).into()
             }
-            (true, true) => {
+            _ => {
                 let rounding = (to == Scalar::F32).then_some(Rounding::Rn);
                 self.cvt(rounding, signed_type(to), signed_type(from), a).into()
             }
-            (true, false) => self.float_to_int(from, to, a),
-        })
+        }
+    }
+
+    fn int_to_int(&mut self, from: Scalar, to: Scalar, a: Operand) -> Operand {
+        if from.size() == to.size() {
+            return a;
+        }
+        if let Operand::Int(value) = a {
+            return Operand::Int(wrap(value, to));
+        }
+        let narrower = mutant!(
+            "select: negative numbers grow by zeros",
+            signed_type(from),
+            if from.size() == 4 { Type::U32 } else { signed_type(from) }
+        );
+        self.cvt(None, signed_type(to), narrower, a).into()
     }
 
     fn bool_to(&mut self, to: Scalar, a: Operand) -> Operand {
@@ -69,10 +70,46 @@ impl Selector<'_> {
         }
     }
 
-    /// Truncates toward zero and saturates; NaN gives 0, which the hardware does not promise for every pair.
-    fn float_to_int(&mut self, from: Scalar, to: Scalar, a: Operand) -> Operand {
+    /// How an integer is made of a float: the way it is rounded, and what is rounded.
+    pub(super) fn before_rounding(&mut self, value: Value) -> (Rounding, Operand) {
+        let deferred = self.kernel.defining_inst(value).filter(|inst| self.is_deferred(*inst));
+        let data = deferred.map(|inst| &self.kernel.insts[inst]);
+        let rounding = match data.map(|data| data.opcode) {
+            Some(Opcode::Floor) => Rounding::Rmi,
+            Some(Opcode::Ceil) => Rounding::Rpi,
+            Some(Opcode::Trunc | Opcode::Round) => Rounding::Rzi,
+            _ => return (Rounding::Rzi, self.operand(value)),
+        };
+        let source = data.map_or(value, |data| data.arguments[0]);
+        let is_round = data.is_some_and(|data| data.opcode == Opcode::Round);
+        (rounding, if is_round { self.half_further(source).into() } else { self.operand(source) })
+    }
+
+    /// Rounds and saturates.
+    fn float_to_int(&mut self, from: Scalar, to: Scalar, rounded: (Rounding, Operand)) -> Operand {
+        let wide = to.widened();
+        let raw = self.float_to_wide(from, wide, rounded);
+        let (least, most) = match to {
+            Scalar::I8 => (-128, 127),
+            Scalar::U8 => (0, 255),
+            Scalar::I16 => (-32768, 32767),
+            Scalar::U16 => (0, 65535),
+            _ => return raw,
+        };
+        let ty = signed_type(wide);
+        let low = self.int(IntBinaryOp::Max, ty, raw, Operand::Int(least));
+        self.int(IntBinaryOp::Min, ty, low.into(), Operand::Int(most)).into()
+    }
+
+    /// Rounds to 32 or 64 bits and saturates; NaN gives 0, which the hardware does not promise for every pair.
+    pub(super) fn float_to_wide(
+        &mut self,
+        from: Scalar,
+        to: Scalar,
+        (rounding, a): (Rounding, Operand),
+    ) -> Operand {
         let ty = signed_type(from);
-        let raw = self.cvt(Some(Rounding::Rzi), signed_type(to), ty, a);
+        let raw = self.cvt(Some(rounding), signed_type(to), ty, a);
         if from == Scalar::F32 && to.size() == 4 {
             return raw.into();
         }
@@ -81,23 +118,8 @@ impl Selector<'_> {
         self.selp(bits, nan, Operand::Int(0), raw.into()).into()
     }
 
-    fn cast_narrow_int(&mut self, from: Scalar, to: Scalar, a: Operand) -> Operand {
-        let wide = to.widened();
-        let (least, most) = match to {
-            Scalar::I8 => (-128, 127),
-            Scalar::U8 => (0, 255),
-            Scalar::I16 => (-32768, 32767),
-            _ => (0, 65535),
-        };
-        if from.is_float() {
-            let raw = self.float_to_int(from, wide, a);
-            let ty = signed_type(wide);
-            let low = self.int(IntBinaryOp::Max, ty, raw, Operand::Int(least));
-            return self.int(IntBinaryOp::Min, ty, low.into(), Operand::Int(most)).into();
-        }
-        if from == Scalar::Bool {
-            return self.bool_to(wide, a);
-        }
+    /// The lowest bits of an integer, as a narrow one.
+    fn low_part(&mut self, from: Scalar, to: Scalar, a: Operand) -> Operand {
         if let Operand::Int(value) = a {
             return Operand::Int(wrap(value, to));
         }

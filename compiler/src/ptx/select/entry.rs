@@ -128,6 +128,43 @@ fn count_subscripts(selector: &mut Selector<'_>, inst: Inst, buffer: Buffer, lea
     }
 }
 
+/// Counts the uses of values by instructions of their own block that do the value's operation themselves: stores of casts to what
+/// they store, casts to integers of floats that are rounded.
+fn count_absorbed(selector: &mut Selector<'_>, inst: Inst, block: Block) {
+    let kernel = selector.kernel;
+    let data = &kernel.insts[inst];
+    let (scalar, values) = match (data.opcode, &data.payload) {
+        (Opcode::Store | Opcode::StoreIf | Opcode::StoreVector, Payload::Access { buffer, leaf }) => {
+            let written = kernel.written_values(data) - usize::from(data.opcode == Opcode::StoreIf);
+            let rank = kernel.rank(*buffer, *leaf);
+            let scalar = kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar;
+            (scalar, &data.arguments[rank..rank + written])
+        }
+        (Opcode::StoreEach, Payload::Access { buffer, leaf }) => {
+            let Some(each) = kernel.each_stored(data) else { return };
+            (kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar, each.values)
+        }
+        (Opcode::Pack, Payload::Cast(scalar)) => (*scalar, &data.arguments[..]),
+        (Opcode::Cast, Payload::Cast(scalar)) if scalar.is_integer() => (*scalar, &data.arguments[..]),
+        _ => return,
+    };
+    for value in values {
+        let Some(other) = kernel.defining_inst(*value) else { continue };
+        let other_data = &kernel.insts[other];
+        let does = match other_data.opcode {
+            Opcode::Cast => {
+                let is_same = other_data.payload == Payload::Cast(scalar);
+                is_same && scalar.is_narrow() && data.opcode != Opcode::Cast
+            }
+            Opcode::Floor | Opcode::Ceil | Opcode::Round | Opcode::Trunc => data.opcode == Opcode::Cast,
+            _ => false,
+        };
+        if does && selector.maps.home[other].expand() == Some(block) {
+            selector.maps.absorbed[*value] += 1;
+        }
+    }
+}
+
 /// Notes what a sum with a literal is a sum of, of which that has been noted before.
 fn note_sum(selector: &mut Selector<'_>, inst: Inst) {
     let kernel = selector.kernel;
@@ -158,6 +195,7 @@ fn scan(selector: &mut Selector<'_>, block: Block, used: &mut Used) {
         if matches!(data.opcode, Opcode::Add | Opcode::Sub) {
             note_sum(selector, inst);
         }
+        count_absorbed(selector, inst, block);
         match &data.payload {
             Payload::Symbol(symbol) => used.symbols[*symbol] = true,
             Payload::Access { buffer, leaf } | Payload::Atomic { buffer, leaf, .. } => {

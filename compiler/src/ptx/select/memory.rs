@@ -1,10 +1,10 @@
-//! Loads and stores, narrow storage forms.
+//! Loads and stores.
 
 use super::super::instruction::*;
 use super::super::operand::{Address, Operand, PredOperand};
 use super::super::types::{Space, Type};
 use super::SelectError;
-use super::selector::{Selector, bits_type, signed_type};
+use super::selector::{Selector, signed_type};
 use crate::data::Scalar;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, CacheMode, Payload, Short};
@@ -126,8 +126,7 @@ impl Selector<'_> {
         let buffer_data = &self.kernel.buffers[buffer];
         let scalar = buffer_data.element.leaves[leaf as usize].scalar;
         let cache = if space == Space::Global { self.cache(buffer) } else { None };
-        let value = self.operand(*value);
-        self.store_narrow(space, address, scalar, cache, value);
+        self.store_narrow(space, address, scalar, cache, *value);
         Ok(())
     }
 
@@ -178,8 +177,7 @@ impl Selector<'_> {
             };
             before = Some((root, (space, address)));
             let cache = if space == Space::Global { self.cache(buffer) } else { None };
-            let value = self.operand(*value);
-            self.store_narrow(space, address, scalar, cache, value);
+            self.store_narrow(space, address, scalar, cache, *value);
         }
         self.guard = None;
         Ok(())
@@ -190,57 +188,6 @@ impl Selector<'_> {
         match self.guard {
             Some(guard) => self.builder.emit_if(guard, store),
             None => self.builder.emit(store),
-        }
-    }
-
-    /// Narrows a wide value to a storage type and stores it.
-    fn store_narrow(
-        &mut self,
-        space: Space,
-        address: Address,
-        scalar: Scalar,
-        cache: Option<CacheMode>,
-        value: Operand,
-    ) {
-        let (ty, source) = match scalar {
-            Scalar::Bool => {
-                let p = self.in_register(value, Type::Pred);
-                let byte = self.selp(Type::B16, p, Operand::Int(1), Operand::Int(0));
-                (Type::U8, byte.into())
-            }
-            Scalar::F16 => (Type::B16, self.narrow_f16(Scalar::F32, value).into()),
-            Scalar::BF16 => (Type::B16, self.narrow_bf16(Scalar::F32, value).into()),
-            Scalar::I8 | Scalar::U8 => (Type::U8, self.in_register(value, Type::B32).into()),
-            Scalar::I16 | Scalar::U16 => (Type::U16, self.in_register(value, Type::B32).into()),
-            other => (signed_type(other), value),
-        };
-        let cache = cache.and_then(store_cache);
-        self.emit_guarded(St { space, cache, ty, address, src: smallvec![source], ..Default::default() });
-    }
-
-    /// The narrow form of a wide value as a number in a 32- or 64-bit register, for combining in place.
-    pub fn storage_bits(&mut self, scalar: Scalar, value: Operand) -> Operand {
-        match scalar {
-            Scalar::Bool => {
-                let p = self.in_register(value, Type::Pred);
-                self.selp(Type::B32, p, Operand::Int(1), Operand::Int(0)).into()
-            }
-            Scalar::F16 | Scalar::BF16 => {
-                let half = if scalar == Scalar::F16 {
-                    self.narrow_f16(Scalar::F32, value)
-                } else {
-                    self.narrow_bf16(Scalar::F32, value)
-                };
-                self.cvt(None, Type::U32, Type::U16, half.into()).into()
-            }
-            Scalar::F32 | Scalar::F64 => {
-                let ty = if scalar == Scalar::F64 { Type::B64 } else { Type::B32 };
-                let float = self.in_register(value, bits_type(scalar));
-                let word = self.temp(ty);
-                self.builder.emit(Mov { ty, dst: word, a: float.into() });
-                word.into()
-            }
-            _ => value,
         }
     }
 }

@@ -35,6 +35,7 @@ mod magic;
 mod matrix;
 mod memory;
 mod naming;
+mod narrow;
 mod neighbours;
 mod offsets;
 mod outer;

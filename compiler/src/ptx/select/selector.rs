@@ -25,6 +25,8 @@ pub(super) struct Maps {
     pub uses: SecondaryMap<Value, u32>,
     /// How many of those uses are subscripts of plain accesses.
     pub subscripts: SecondaryMap<Value, u32>,
+    /// How many of those uses do the value's own operation as well, in the same block: stores narrow what they store, casts round.
+    pub absorbed: SecondaryMap<Value, u32>,
     /// The block that each instruction stands in, and its place there.
     pub home: SecondaryMap<Inst, PackedOption<Block>>,
     pub place: SecondaryMap<Inst, u32>,
@@ -49,6 +51,7 @@ impl Maps {
             fused: kernel.of_insts(),
             uses: kernel.of_values(),
             subscripts: kernel.of_values(),
+            absorbed: kernel.of_values(),
             home: kernel.of_insts(),
             place: kernel.of_insts(),
             owner: kernel.of_blocks(),
@@ -205,10 +208,16 @@ impl<'a> Selector<'a> {
         unreachable!("{value} is used before it is selected; the verifier checks dominance")
     }
 
-    /// Whether an instruction is a sum with a literal that only addresses use: they take the literal as their offset,
-    /// so that the sum is rarely needed.
+    /// Whether an instruction is selected as part of those that use it: a cast that stores narrow anyway, a float that casts
+    /// round; a sum with a literal that only addresses use, which take the literal as their offset, so that the sum is rarely
+    /// needed.
     pub fn is_deferred(&self, inst: Inst) -> bool {
         let data = &self.kernel.insts[inst];
+        if matches!(data.opcode, Opcode::Cast | Opcode::Floor | Opcode::Ceil | Opcode::Round | Opcode::Trunc)
+        {
+            let uses = |value: &Value| (self.maps.uses[*value], self.maps.absorbed[*value]);
+            return data.results.iter().map(uses).any(|(uses, absorbed)| absorbed > 0 && absorbed == uses);
+        }
         if !matches!(data.opcode, Opcode::Add | Opcode::Sub) || self.is_asked_for(inst) {
             return false;
         }

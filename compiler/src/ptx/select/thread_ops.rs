@@ -36,6 +36,10 @@ impl Selector<'_> {
         self.builder.emit(BarrierSync { aligned: true, barrier: Operand::Int(0), threads: None });
     }
 
+    pub fn warp_barrier(&mut self) {
+        self.builder.emit(WarpSync { mask: Operand::Int(0xffff_ffff) });
+    }
+
     /// 32-bit halves travel one by one; a bool as 0 or 1.
     pub fn shuffle(&mut self, inst: Inst) {
         let data = &self.kernel.insts[inst];
@@ -124,6 +128,11 @@ impl Selector<'_> {
         let bits = scalar.size() as i64 * 8;
         let start = part as i64 * bits;
         match scalar {
+            Scalar::Bool => {
+                let byte =
+                    self.logic(LogicBinaryOp::And, Type::B32, word.into(), Operand::Int(0xff << start));
+                self.setp(Compare::Ne, Type::U32, byte.into(), Operand::Int(0)).into()
+            }
             Scalar::BF16 => {
                 let high = if part == 0 {
                     self.shift(ShiftOp::Left, Type::B32, word.into(), Operand::Int(16))
@@ -176,49 +185,5 @@ impl Selector<'_> {
         };
         self.emit_guarded(St { space, cache, ty, address, src, ..Default::default() });
         Ok(())
-    }
-
-    /// Narrow values as 32-bit words, or as one 16-bit word of two bytes.
-    pub(super) fn packed(&mut self, scalar: Scalar, values: &[Value]) -> (Type, Vec<Operand>) {
-        if scalar.size() == 2 {
-            let mut words = Vec::with_capacity(values.len() / 2);
-            for pair in values.chunks(2) {
-                let mut parts = Vec::with_capacity(2);
-                for value in pair {
-                    let operand = self.operand(*value);
-                    let half = match scalar {
-                        Scalar::F16 => self.narrow_f16(Scalar::F32, operand),
-                        Scalar::BF16 => self.narrow_bf16(Scalar::F32, operand),
-                        _ => {
-                            let word = self.in_register(operand, Type::B32);
-                            self.cvt(None, Type::U16, Type::U32, word.into())
-                        }
-                    };
-                    parts.push(half.into());
-                }
-                let dst = self.temp(Type::B32);
-                self.builder.emit(Pack { ty: Type::B32, dst, parts });
-                words.push(dst.into());
-            }
-            return (Type::B32, words);
-        }
-        let mut words = Vec::with_capacity(values.len().div_ceil(4));
-        for group in values.chunks(4) {
-            let mut word: Option<Reg> = None;
-            for (at, value) in group.iter().enumerate() {
-                let operand = self.operand(*value);
-                let byte = self.logic(LogicBinaryOp::And, Type::B32, operand, Operand::Int(0xff));
-                word = Some(match word {
-                    None => byte,
-                    Some(word) => {
-                        let amount = Operand::Int(8 * at as i64);
-                        let shifted = self.shift(ShiftOp::Left, Type::B32, byte.into(), amount);
-                        self.logic(LogicBinaryOp::Or, Type::B32, word.into(), shifted.into())
-                    }
-                });
-            }
-            words.extend(word.map(Operand::from));
-        }
-        (if values.len() >= 4 { Type::B32 } else { Type::U16 }, words)
     }
 }

@@ -173,7 +173,7 @@ fn kind(op: &Op) -> Kind {
         Op::FloatBinary(op) if op.op == FloatBinaryOp::Div => Kind::Special,
         Op::FloatUnary(op) if !matches!(op.op, FloatUnaryOp::Neg | FloatUnaryOp::Abs) => Kind::Special,
         Op::FloatBinary(_) | Op::Fma(_) | Op::FloatUnary(_) | Op::Copysign(_) => Kind::Float,
-        Op::Cvt(_) | Op::CvtPack(_) => Kind::Convert,
+        Op::Cvt(_) | Op::CvtPack(_) | Op::CvtPackBytes(_) => Kind::Convert,
         Op::Mov(_) | Op::Pack(_) | Op::Unpack(_) | Op::Cvta(_) => Kind::Move,
         Op::LogicBinary(_)
         | Op::LogicUnary(_)

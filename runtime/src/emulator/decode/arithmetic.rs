@@ -265,6 +265,11 @@ impl Decoder<'_> {
         }
         let sources = self.sources([op.a, op.b], 32)?;
         let d = self.dst(op.dst, 32)?;
+        if op.rounding == Rounding::Rn && !op.relu {
+            let is_f16 = op.dst_ty == Type::F16x2;
+            let code = if is_f16 { Conversion::F16PairFromF32 } else { Conversion::Bf16PairFromF32 };
+            return Ok(Inst::with(Code::Convert(code), d, sources));
+        }
         let conversion = AnyConversion {
             dst_ty: op.dst_ty,
             src_ty: Type::F32,
@@ -278,6 +283,16 @@ impl Decoder<'_> {
             src_wide: false,
         };
         Ok(self.conversion(conversion, d, sources))
+    }
+
+    pub(super) fn cvt_pack_bytes(&mut self, op: &CvtPackBytes) -> Decoded {
+        let code = match op.dst_ty {
+            Type::S8 => Conversion::S8PairFromS32,
+            Type::U8 => Conversion::U8PairFromS32,
+            other => return Err(format!("there is no cvt.pack to .{other}")),
+        };
+        let sources = self.sources([op.a, op.b, op.c], 32)?;
+        Ok(Inst::with(Code::Convert(code), self.dst(op.dst, 32)?, sources))
     }
 
     fn conversion(&mut self, conversion: AnyConversion, d: u32, sources: [u32; 3]) -> Inst {
@@ -344,6 +359,7 @@ fn quick_conversion(op: &Cvt, dst: RegClass, src: RegClass) -> Option<Code> {
         (Type::F64, Type::S64, Some(Rounding::Rn)) => Conversion::F64FromS64,
         (Type::F64, Type::U64, Some(Rounding::Rn)) => Conversion::F64FromU64,
         (Type::S32, Type::F32, Some(Rounding::Rzi)) => Conversion::S32FromF32,
+        (Type::S32, Type::F32, Some(Rounding::Rmi)) => Conversion::S32FromFloorOfF32,
         (Type::U32, Type::F32, Some(Rounding::Rzi)) => Conversion::U32FromF32,
         (Type::F64, Type::F32, None) if !op.ftz => Conversion::F64FromF32,
         (Type::F32, Type::F64, Some(Rounding::Rn)) if !op.ftz => Conversion::F32FromF64,

@@ -136,6 +136,7 @@ impl Decoder<'_> {
             Op::Testp(op) => self.testp(op),
             Op::Cvt(op) => self.cvt(op),
             Op::CvtPack(op) => self.cvt_pack(op),
+            Op::CvtPackBytes(op) => self.cvt_pack_bytes(op),
             Op::Mov(op) => self.mov(op),
             Op::Pack(op) => self.pack(op),
             Op::Unpack(op) => self.unpack(op),

@@ -7,7 +7,7 @@ use krn_compiler::ptx::Type;
 use krn_compiler::ptx::instruction::Rounding;
 
 use super::formula::saturate;
-use super::lanes::{Registers, lanes_of, map1};
+use super::lanes::{Registers, lanes_of, map1, map2, map3};
 use super::multiversioned;
 use super::round::{self, BF16, F16, F32, Format, NAN64, TF32};
 use crate::emulator::opcodes::{AnyConversion, Conversion};
@@ -33,6 +33,9 @@ multiversioned! {
             Conversion::F64FromS64 => map1(r, i, mask, |a: u64| (a as i64 as f64).to_bits()),
             Conversion::F64FromU64 => map1(r, i, mask, |a: u64| (a as f64).to_bits()),
             Conversion::S32FromF32 => map1(r, i, mask, |a: u32| f32::from_bits(a) as i32 as u32),
+            Conversion::S32FromFloorOfF32 => {
+                map1(r, i, mask, |a: u32| f32::from_bits(a).floor() as i32 as u32)
+            }
             Conversion::U32FromF32 => map1(r, i, mask, |a: u32| f32::from_bits(a) as u32),
             Conversion::F64FromF32 => map1(r, i, mask, |a: u32| {
                 let a = f64::from(f32::from_bits(a));
@@ -42,9 +45,20 @@ multiversioned! {
             Conversion::F32FromF16 => map1(r, i, mask, |a: u32| half_to_single(a)),
             Conversion::F16FromF32 => map1(r, i, mask, |a: u32| single_to_half(a)),
             Conversion::F32FromBf16 => map1(r, i, mask, |a: u32| f32_bits(f32::from_bits(a << 16))),
-            Conversion::Bf16FromF32 => map1(r, i, mask, |a: u32| {
-                let rounded = (a.wrapping_add(0x7fff + (a >> 16 & 1))) >> 16;
-                if f32::from_bits(a).is_nan() { 0x7fff } else { rounded }
+            Conversion::Bf16FromF32 => map1(r, i, mask, |a: u32| single_to_bf16(a)),
+            Conversion::F16PairFromF32 => {
+                map2(r, i, mask, |a: u32, b: u32| single_to_half(a) << 16 | single_to_half(b))
+            }
+            Conversion::Bf16PairFromF32 => {
+                map2(r, i, mask, |a: u32, b: u32| single_to_bf16(a) << 16 | single_to_bf16(b))
+            }
+            Conversion::S8PairFromS32 => map3(r, i, mask, |a: u32, b: u32, c: u32| {
+                let byte = |a: u32| (a as i32).clamp(-128, 127) as u32 & 0xff;
+                c << 16 | byte(a) << 8 | byte(b)
+            }),
+            Conversion::U8PairFromS32 => map3(r, i, mask, |a: u32, b: u32, c: u32| {
+                let byte = |a: u32| (a as i32).clamp(0, 255) as u32;
+                c << 16 | byte(a) << 8 | byte(b)
             }),
         }
     }
@@ -53,6 +67,13 @@ multiversioned! {
 #[inline(always)]
 fn f32_bits(value: f32) -> u32 {
     if value.is_nan() { 0x7fff_ffff } else { value.to_bits() }
+}
+
+/// `f32` to `bf16`, to nearest even.
+#[inline(always)]
+fn single_to_bf16(a: u32) -> u32 {
+    let rounded = (a.wrapping_add(0x7fff + (a >> 16 & 1))) >> 16;
+    if f32::from_bits(a).is_nan() { 0x7fff } else { rounded }
 }
 
 /// `f16` to `f32`, by scaling: exact, and without branches.

@@ -78,6 +78,8 @@ pub struct Plan {
     pub copied: [bool; 2],
     /// Whether all tiles and chunks are whole.
     pub whole: bool,
+    /// Whether the rows of all tiles are there, and the columns.
+    pub whole_sides: [bool; 2],
     /// How many pieces the steps are cut into, if not one.
     pub pieces: Option<Expr>,
 }

@@ -179,16 +179,24 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         && pieces.is_none()
         && shape.tile.iter().product::<i64>() >= LARGE;
     let whole = asks && ask(kernel, launch, &whole(&sizes, shape)) == Answer::Yes;
+    let none = |rest: &Option<Expr>| {
+        rest.iter().map(|rest| Expr::binary(BinaryOp::Equal, rest.clone(), Expr::Int(0))).collect::<Vec<_>>()
+    };
+    let mut whole_sides = [whole; 2];
+    let rests = rests(&sizes, shape);
     if whole {
         // That one extent is a multiple says something of the rows of arrays, too.
-        let none = |rest| Expr::binary(BinaryOp::Equal, rest, Expr::Int(0));
-        all_hold(kernel, launch, rests(&sizes, shape).into_iter().map(none).collect());
+        all_hold(kernel, launch, rests.iter().flat_map(none).collect());
+    } else if asks {
+        for (whole, rest) in whole_sides.iter_mut().zip(&rests) {
+            *whole = all_hold(kernel, launch, none(rest));
+        }
     }
     // Two neighbours that a thread has of the results are stored together where they may be.
     pairs(kernel, found).into_iter().for_each(|needed| {
         all_hold(kernel, launch, needed);
     });
-    Some(Plan { shape: shape.clone(), copied, whole, pieces })
+    Some(Plan { shape: shape.clone(), copied, whole, whole_sides, pieces })
 }
 
 /// That there are as many rows and columns as an instruction has: with fewer, most of it is for nothing.
@@ -207,20 +215,25 @@ fn all_hold(kernel: &mut Kernel, launch: Launch, needed: Vec<Expr>) -> bool {
 /// That no tile and no chunk has a rest, and that there are as many chunks as shared memory has places for: one condition, for code
 /// relies on each that holds, also where another one does not.
 fn whole(sizes: &Sizes, shape: &Shape) -> Conditions {
-    let all = rests(sizes, shape).into_iter().reduce(|left, right| Expr::binary(BinaryOp::Add, left, right));
+    let all = rests(sizes, shape)
+        .into_iter()
+        .flatten()
+        .reduce(|left, right| Expr::binary(BinaryOp::Add, left, right));
     let whole = Expr::binary(BinaryOp::Equal, all.unwrap_or(Expr::Int(0)), Expr::Int(0));
     Conditions::new().needs(whole).needs_at_least(&sizes.steps, shape.slots * shape.depth)
 }
 
-/// What is left of rows, columns and steps behind the last whole tile or chunk.
-fn rests(sizes: &Sizes, shape: &Shape) -> Vec<Expr> {
+/// What is left of rows, columns and steps behind the last whole tile or chunk; `None` where nothing ever is.
+fn rests(sizes: &Sizes, shape: &Shape) -> [Option<Expr>; 3] {
     let parts =
         [(&sizes.outer[0], shape.tile[0]), (&sizes.outer[1], shape.tile[1]), (&sizes.steps, shape.depth)];
-    let rests = parts.into_iter().map(|(extent, tile)| match extent {
-        Expr::Int(extent) => Expr::Int(extent % tile),
-        extent => Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(tile)),
-    });
-    rests.filter(|rest| *rest != Expr::Int(0)).collect()
+    parts.map(|(extent, tile)| {
+        let rest = match extent {
+            Expr::Int(extent) => Expr::Int(extent % tile),
+            extent => Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(tile)),
+        };
+        Some(rest).filter(|rest| *rest != Expr::Int(0))
+    })
 }
 
 /// What must hold for a factor to be copied in vectors of so many elements; `None` where it cannot be.

@@ -24,10 +24,10 @@ use super::extents::{Plan, Shape, Sizes};
 use super::found::Found;
 use super::grid::{bases, grid, split};
 use super::layouts::{Home, Layouts, place};
-use super::operands::{fill_axes, needed, shared, strides};
+use super::operands::{Strides, fill_axes, needed, shared, strides};
 use super::parts::total;
 use super::steps::range_of_steps;
-use crate::analysis::{Affine, Polynomial};
+use crate::analysis::Affine;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -86,12 +86,16 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
         buffers,
         needed,
         pointers: [None, None],
+        counts: [false; 2],
         map,
         bases,
         first: low,
         ends: [rows, columns, end],
     };
     for (side, strides) in strides.into_iter().enumerate() {
+        let is_even = found.factors[side].is_even && matches!(strides, Some(Strides::Even(_)));
+        program.counts[side] = is_even && !program.guard_moves(emit.kernel, side);
+        let strides = strides.filter(|_| !program.counts[side]);
         program.pointers[side] = strides.and_then(|strides| program.pointer(&mut emit, side, &strides));
     }
     let steps = emit.sub(high, low);
@@ -125,6 +129,8 @@ struct Program<'p> {
     buffers: [Buffer; 2],
     needed: [EntitySet<Inst>; 2],
     pointers: [Option<Pointer>; 2],
+    /// Whether the steps of a factor are counted along the last of their axes, for all of them lie evenly.
+    counts: [bool; 2],
     /// What stands for values of the launch around the loop, and for indices of batches.
     map: ValueMap,
     /// The first row and column of the block.
@@ -161,14 +167,17 @@ struct Part {
     masks: Vec<Option<Value>>,
     /// Along the factor's own axes, then along the steps.
     local: [Value; 2],
+    /// The numbers of its steps.
+    step: Value,
 }
 
 /// Where the rows of a copied factor lie.
 struct Pointer {
     /// Their addresses in the first step, of each part.
     addresses: Vec<Value>,
-    /// Bytes between the steps along each axis.
+    /// Bytes between the steps along each axis, or from each one to the next.
     strides: Vec<Value>,
+    are_even: bool,
     /// Which of them there are, where that is the same for all steps.
     inside: Option<Value>,
     /// Whether the steps change where they are.
@@ -208,8 +217,10 @@ impl Program<'_> {
         split(emit, &self.found.of_side(side), coordinates[0], &mut map);
         split(emit, &self.found.of_steps(), coordinates[1], &mut map);
         let mut masks = vec![None; 3];
-        if !self.plan.whole {
+        if !self.plan.whole_sides[side] {
             masks[side] = Some(emit.binary(Opcode::Lt, coordinates[0], self.ends[side]));
+        }
+        if !self.plan.whole {
             let less = mutant!("tile contraction: one more step than there is", Opcode::Lt, Opcode::Le);
             masks[2] = Some(emit.binary(less, coordinates[1], self.ends[2]));
         }
@@ -217,7 +228,7 @@ impl Program<'_> {
             let both = masks[2].map_or(own, |mask| emit.binary(Opcode::And, mask, own));
             masks[2] = mutant!("tile contraction: each row has the range of its block", Some(both), masks[2]);
         }
-        Part { map, masks, local }
+        Part { map, masks, local, step: coordinates[1] }
     }
 
     /// Which rows have a step, where each has a range of its own.
@@ -293,9 +304,13 @@ impl Program<'_> {
         self.found.steps.iter().any(&mut moves)
     }
 
-    /// The addresses of rows that lie anywhere.
-    fn pointer(&mut self, emit: &mut Emit<'_>, side: usize, strides: &[Polynomial]) -> Option<Pointer> {
+    /// The addresses of the first step of rows.
+    fn pointer(&mut self, emit: &mut Emit<'_>, side: usize, strides: &Strides) -> Option<Pointer> {
         let from = place(emit);
+        let (strides, are_even) = match strides {
+            Strides::Even(stride) => (std::slice::from_ref(stride), true),
+            Strides::Along(strides) => (strides.as_slice(), false),
+        };
         let strides = strides.iter().map(|stride| emitted(emit, stride)).collect::<Option<Vec<Value>>>()?;
         let zero = emit.int(0);
         let mut part = self.part(emit, side, zero);
@@ -304,7 +319,7 @@ impl Program<'_> {
         let addresses = self.addresses(emit, side, &part);
         self.layouts.settle(emit.kernel, emit.block, from, self.fills[side]);
         let guard_moves = self.guard_moves(emit.kernel, side);
-        Some(Pointer { addresses, strides, inside, guard_moves })
+        Some(Pointer { addresses, strides, are_even, inside, guard_moves })
     }
 
     /// The addresses of what a copied factor is loaded from, of each part.
@@ -321,14 +336,24 @@ impl Program<'_> {
     /// The addresses of a chunk of a factor, and where that is loaded, if not everywhere.
     fn source(&self, emit: &mut Emit<'_>, side: usize, part: &mut Part) -> (Vec<Value>, Option<Value>) {
         let Some(pointer) = &self.pointers[side] else {
+            if let Some((last, others)) = self.found.steps.split_last().filter(|_| self.counts[side]) {
+                let zero = emit.int(0);
+                part.map.extend(others.iter().map(|axis| (axis.index, zero)));
+                part.map.insert(last.index, part.step);
+            }
             let inside = self.write_needed(emit, side, part);
             return (self.addresses(emit, side, part), inside);
         };
-        let mut addresses = pointer.addresses.clone();
-        for (axis, stride) in self.found.steps.iter().zip(&pointer.strides) {
-            let offset = emit.mul(mapped(&part.map, axis.index), *stride);
-            addresses.iter_mut().for_each(|address| *address = emit.add(*address, offset));
-        }
+        let steps: Vec<Value> = match pointer.are_even {
+            true => vec![part.step],
+            false => self.found.steps.iter().map(|axis| mapped(&part.map, axis.index)).collect(),
+        };
+        // The same for all rows.
+        let offsets: Vec<Value> =
+            steps.into_iter().zip(&pointer.strides).map(|(step, stride)| emit.mul(step, *stride)).collect();
+        let offset = offsets.into_iter().reduce(|sum, offset| emit.add(sum, offset));
+        let moved = |address: &Value| offset.map_or(*address, |offset| emit.add(*address, offset));
+        let addresses = pointer.addresses.iter().map(moved).collect();
         (addresses, if pointer.guard_moves { self.write_needed(emit, side, part) } else { pointer.inside })
     }
 
@@ -552,7 +577,7 @@ impl Program<'_> {
             let index = Self::index(emit, [ROW, COLUMN][side]);
             let coordinate = emit.add(self.bases[side], index);
             split(emit, &self.found.of_side(side), coordinate, &mut map);
-            if !self.plan.whole {
+            if !self.plan.whole_sides[side] {
                 masks[side] = Some(emit.binary(Opcode::Lt, coordinate, self.ends[side]));
                 let end = emit.add_int(self.bases[side], self.shape().tile[side]);
                 let is_inside = emit.binary(Opcode::Le, end, self.ends[side]);
