@@ -18,8 +18,9 @@ pub fn quotient(emit: &mut Emit<'_>, left: Value, right: Value) -> Value {
 /// as that does.
 pub fn divided(emit: &mut Emit<'_>, left: Value, right: Value) -> (Value, Value) {
     let most = emit.int(i64::from(i32::MAX));
-    let right = emit.min(right, most);
-    let quotient = quotient(emit, left, right);
+    let least = emit.min(right, most);
+    let quotient = quotient(emit, left, least);
+    // By the divisor itself, of which more is known: what it is a multiple of.
     let whole = emit.mul(quotient, right);
     (quotient, emit.sub(left, whole))
 }

@@ -125,7 +125,10 @@ impl Reassociation<'_> {
             Opcode::Sub if self.kernel.int_of(right).is_some() => {
                 let (rest, first) = self.split(left);
                 let both = wrap(ty, first - self.kernel.int_of(right).unwrap_or(0));
-                if first != 0 {
+                if first != 0 && both == 0 {
+                    let result = self.kernel.insts[inst].results[0];
+                    self.kernel.replace_uses(result, rest);
+                } else if first != 0 {
                     let both = self.literal(ty, both, span, done);
                     self.rewrite(inst, Opcode::Add, rest, both);
                 }

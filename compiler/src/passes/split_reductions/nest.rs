@@ -20,7 +20,6 @@ pub fn nest(kernel: &mut Kernel, reduce: Inst) -> Option<i64> {
     let (inner, outer) = (data.regions[0], kernel.blocks.push(BlockData::default()));
     let mut params = kernel.blocks[inner].params.clone();
     let index = params.remove(long);
-    let types: Vec<_> = data.results.iter().map(|result| kernel.value_type(*result)).collect();
     // The long axis' index is the outer block's.
     let own = kernel.add_param(outer, kernel.value_type(index));
     kernel.values[own].name = kernel.values[index].name.clone();
@@ -37,7 +36,7 @@ pub fn nest(kernel: &mut Kernel, reduce: Inst) -> Option<i64> {
     let payload = Payload::Reduce { axes: short_axes, combiners: combiners.clone() };
     let within = kernel.make_inst(Opcode::Reduce, payload, &short, data.span);
     kernel.insts[within].regions = smallvec![inner];
-    let sums: Vec<Value> = types.iter().map(|ty| kernel.add_results(within, *ty, 1)[0]).collect();
+    let sums = kernel.add_results_like(within, &data.results);
     let end = kernel.make_inst(Opcode::Yield, Payload::None, &sums, data.span);
     kernel.blocks[outer].insts = vec![within, end];
     let whole = &mut kernel.insts[reduce];

@@ -151,11 +151,13 @@ fn is_of_a_sector(kernel: &Kernel, inst: Inst, outer: Value) -> bool {
     let index = row_index(kernel, inst);
     let mut affine = Affine::new(kernel);
     accesses(kernel, kernel.insts[inst].regions[0]).iter().all(|access| {
-        let mut is_within = |index: Value, count: i128| match affine.stride(access.inst, index) {
-            Stride::Bytes(stride) => i128::from(stride).abs() * count <= i128::from(SECTOR_BYTES),
-            _ => false,
-        };
-        is_within(index, *own) || is_within(outer, BESIDE)
+        let mut is_within =
+            |index: Value, count: i128, may_stay: bool| match affine.stride(access.inst, index) {
+                Stride::Bytes(0) => may_stay,
+                Stride::Bytes(stride) => i128::from(stride).abs() * count <= i128::from(SECTOR_BYTES),
+                _ => false,
+            };
+        is_within(index, *own, true) || is_within(outer, BESIDE, false)
     })
 }
 

@@ -119,6 +119,7 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("conversions/stored.krn", "halves", &[("n", 64)])),
     ),
     ("tile contraction: all steps lie evenly", OF_WINDOWS),
+    ("tile contraction: odd columns are the even ones", OF_WINDOWS),
     ("threads: an own array keeps the last term", own("pairs", &[("n", 33)])),
     (
         "threads: what comes once more sees rows change",

@@ -80,6 +80,8 @@ pub struct Plan {
     pub whole: bool,
     /// Whether the rows of all tiles are there, and the columns.
     pub whole_sides: [bool; 2],
+    /// Whether two columns that a thread has side by side have the same indices but for the last one.
+    pub paired: bool,
     /// How many pieces the steps are cut into, if not one.
     pub pieces: Option<Expr>,
 }

@@ -193,10 +193,18 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         }
     }
     // Two neighbours that a thread has of the results are stored together where they may be.
-    pairs(kernel, found).into_iter().for_each(|needed| {
-        all_hold(kernel, launch, needed);
-    });
-    Some(Plan { shape: shape.clone(), copied, whole, whole_sides, pieces })
+    let mut paired = false;
+    for needed in pairs(kernel, found) {
+        paired |= all_hold(kernel, launch, needed);
+    }
+    let columns = found.of_side(1);
+    let paired = paired
+        && columns.len() > 1
+        && columns.last().is_some_and(|last| {
+            let rest = Expr::binary(BinaryOp::Rem, last.extent.clone(), Expr::Int(2));
+            last.low == Expr::Int(0) && all_hold(kernel, launch, none(&Some(rest)))
+        });
+    Some(Plan { shape: shape.clone(), copied, whole, whole_sides, paired, pieces })
 }
 
 /// That there are as many rows and columns as an instruction has: with fewer, most of it is for nothing.

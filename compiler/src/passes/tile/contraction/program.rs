@@ -568,6 +568,20 @@ impl Program<'_> {
     }
 
     /// What the loop's body does with the sums. Blocks that lie inside store neighbours together, where that is little code.
+    /// The indices of a row or a column of the results. Of two columns side by side they are taken apart once.
+    fn split_results(&self, emit: &mut Emit<'_>, side: usize, coordinate: Value, map: &mut ValueMap) {
+        let axes = self.found.of_side(side);
+        let Some(last) = axes.last().filter(|_| side == 1 && self.plan.paired) else {
+            return split(emit, &axes, coordinate, map);
+        };
+        let one = emit.int(1);
+        let odd = emit.binary(Opcode::And, coordinate, one);
+        let even = emit.sub(coordinate, odd);
+        split(emit, &axes, even, map);
+        let index = emit.add(mapped(map, last.index), odd);
+        map.insert(last.index, mutant!("tile contraction: odd columns are the even ones", index, even));
+    }
+
     fn results(&mut self, emit: &mut Emit<'_>, sums: Value) {
         let from = place(emit);
         let mut map = self.map.clone();
@@ -576,7 +590,7 @@ impl Program<'_> {
         for side in 0..2 {
             let index = Self::index(emit, [ROW, COLUMN][side]);
             let coordinate = emit.add(self.bases[side], index);
-            split(emit, &self.found.of_side(side), coordinate, &mut map);
+            self.split_results(emit, side, coordinate, &mut map);
             if !self.plan.whole_sides[side] {
                 masks[side] = Some(emit.binary(Opcode::Lt, coordinate, self.ends[side]));
                 let end = emit.add_int(self.bases[side], self.shape().tile[side]);
