@@ -19,7 +19,7 @@ pub fn nest(kernel: &mut Kernel, reduce: Inst) -> Option<i64> {
     let Payload::Reduce { axes, combiners } = data.payload else { return None };
     let (inner, outer) = (data.regions[0], kernel.blocks.push(BlockData::default()));
     let mut params = kernel.blocks[inner].params.clone();
-    let index = params.remove(long);
+    let index = params.remove(mutant!("split_reductions: the first index is the long one", long, 0));
     // The long axis' index is the outer block's.
     let own = kernel.add_param(outer, kernel.value_type(index));
     kernel.values[own].name = kernel.values[index].name.clone();
@@ -41,8 +41,7 @@ pub fn nest(kernel: &mut Kernel, reduce: Inst) -> Option<i64> {
     kernel.blocks[outer].insts = vec![within, end];
     let whole = &mut kernel.insts[reduce];
     whole.payload = Payload::Reduce { axes: smallvec![axis], combiners };
-    let from = mutant!("split_reductions: the first axis is the long one", 2 * long, 0);
-    whole.arguments = bounds[from..from + 2].into();
+    whole.arguments = bounds[2 * long..2 * long + 2].into();
     whole.regions = smallvec![outer];
     Some(terms)
 }

@@ -109,7 +109,7 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("reductions/read_first.krn", "at_once", &[("d", 3000), ("m", 2)])),
     ),
     (
-        "split_reductions: the first axis is the long one",
+        "split_reductions: the first index is the long one",
         for_sizes(at("reductions/several_axes.krn", "demodulation", &[("b", 2), ("c", 700), ("o", 33)])),
     ),
     ("fold: a bit too many is masked out", at("accesses/words.krn", "wrapped", &[("n", 5)])),

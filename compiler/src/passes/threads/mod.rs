@@ -30,6 +30,7 @@ mod open;
 mod own;
 mod partial;
 mod private;
+mod read;
 mod slots;
 mod team;
 #[cfg(test)]

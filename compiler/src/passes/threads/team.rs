@@ -15,6 +15,7 @@ use super::coordinates::{Spread, Threads};
 use super::jam::{depending, jam, jam_in_turn};
 use super::mask::{Masks, changed, loads_of, mask, writes_for_all};
 use super::partial::{Partial, positions_rise};
+use super::read::{accesses_of, read_by_all};
 use super::slots::slots;
 use crate::analysis::Endless;
 use crate::data::Scalar;
@@ -152,7 +153,8 @@ impl Team {
         params.iter().zip(indices).for_each(|(param, index)| emit.kernel.stand_in(*index, *param));
         let mut map: ValueMap = params.into_iter().zip(indices.iter().copied()).collect();
         self.exchanged = exchanged(emit.kernel, body, &shared_loops(emit.kernel, body));
-        self.read = read_by_all(emit.kernel, body);
+        let straight = emit.kernel.blocks[body].insts.iter().filter(|inst| !is_shared(emit.kernel, **inst));
+        self.read = read_by_all(emit.kernel, straight.copied());
         self.slots = slots(emit.kernel, body);
         self.alternating = meetings(emit.kernel, body) > 1;
         self.decides = emit.kernel.blocks[body].insts.iter().any(|inst| {
@@ -538,36 +540,6 @@ impl Team {
             data.arguments.insert(0, slot);
         }
         copy
-    }
-}
-
-/// The memory that an iteration's straight code loads from.
-fn read_by_all(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
-    let mut read = EntitySet::new();
-    for inst in &kernel.blocks[body].insts {
-        if is_shared(kernel, *inst) {
-            continue;
-        }
-        accesses_of(kernel, *inst, &mut |opcode, buffer| {
-            if opcode == Opcode::Load && kernel.buffers[buffer].kind != BufferKind::Private {
-                read.insert(buffer);
-            }
-        });
-    }
-    read
-}
-
-/// What an instruction, and what is inside of it, accesses, with the op.
-fn accesses_of(kernel: &Kernel, inst: Inst, visit: &mut impl FnMut(Opcode, Buffer)) {
-    let mut one = |inst: Inst| {
-        let data = &kernel.insts[inst];
-        if let Payload::Access { buffer, .. } = data.payload {
-            visit(data.opcode, buffer);
-        }
-    };
-    one(inst);
-    for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inst| one(inst));
     }
 }
 

@@ -336,10 +336,10 @@ impl Family for CvtPackBytes {
         walk.word("s32")?;
         walk.word("b32")?;
         walk.needs("conversion of integers to bytes of a word", needs(72, 6, 5))?;
-        walk.operand(Slot::Write(&mut self.dst, Type::B32))?;
+        walk.operand(Slot::Write(&mut self.dst, Type::U32))?;
         walk.operand(Slot::Source(&mut self.a, Type::S32))?;
         walk.operand(Slot::Source(&mut self.b, Type::S32))?;
-        walk.operand(Slot::Source(&mut self.c, Type::B32))
+        walk.operand(Slot::Source(&mut self.c, Type::U32))
     }
 }
 

@@ -69,6 +69,11 @@ impl Access {
                 "a vector has at most 128 bits, or 256 of 32 or 64 each",
             )?;
             walk.rule(self.space == Space::Global, "a vector of 256 bits lives in global memory")?;
+            // Untyped ones would take registers of several kinds, which the assembler does not.
+            walk.rule(
+                !matches!(self.ty, Type::B32 | Type::B64),
+                "a vector of 256 bits has values of a type",
+            )?;
             walk.needs("vectors of 256 bits", needs(100, 8, 8))?;
         } else {
             walk.rule(lanes < 8, "a vector of 8 has values of 32 bits")?;

@@ -22,7 +22,7 @@
 //! - `operands.rs`: where chunks of the factors lie, and how they are brought. - `steps.rs`: the steps of a block.
 //! - `parts.rs`: factors of wider types as sums of numbers of `bf16`.
 //! - `pieces.rs`: steps that several blocks share.
-//! - `program.rs`: writes the program.
+//! - `program.rs`: writes the program. - `results.rs`: what it does with the sums.
 //! - `concatenate.rs`: the pass `concatenate_products`, which makes one product of a sum of several.
 //! - `arrays.rs`: what factors are loaded from. - `pad.rs`: copies whose rows are whole vectors.
 //! - `pack.rs`: the pass `pack_operands`, which copies factors of which there are no vectors.
@@ -47,6 +47,7 @@ mod parts;
 mod pieces;
 mod program;
 mod range;
+mod results;
 mod steps;
 
 use super::blocks::aligned;

@@ -42,9 +42,6 @@ use cranelift_entity::EntitySet;
 /// Vectors of 16 bytes that all banks have.
 const LINE_VECTORS: i64 = 8;
 
-/// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
-const SHORT: usize = 16;
-
 /// Makes a launch the program of one block.
 pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     // The launch may be a copy of the one that was looked at.
@@ -118,12 +115,12 @@ fn without_factors(kernel: &mut Kernel, body: Block) {
     axes.into_iter().for_each(|axis| kernel.axes[axis].factors.clear());
 }
 
-struct Program<'p> {
-    found: &'p Found,
-    plan: &'p Plan,
-    layouts: Layouts,
+pub(super) struct Program<'p> {
+    pub(super) found: &'p Found,
+    pub(super) plan: &'p Plan,
+    pub(super) layouts: Layouts,
     /// Of rows, of columns and of sums.
-    fragments: [Home; 3],
+    pub(super) fragments: [Home; 3],
     /// Of what is brought of each factor.
     fills: [Home; 2],
     buffers: [Buffer; 2],
@@ -132,13 +129,13 @@ struct Program<'p> {
     /// Whether the steps of a factor are counted along the last of their axes, for all of them lie evenly.
     counts: [bool; 2],
     /// What stands for values of the launch around the loop, and for indices of batches.
-    map: ValueMap,
+    pub(super) map: ValueMap,
     /// The first row and column of the block.
-    bases: [Value; 2],
+    pub(super) bases: [Value; 2],
     /// The first step.
     first: Value,
     /// How many rows and columns there are, and behind which step there is none.
-    ends: [Value; 3],
+    pub(super) ends: [Value; 3],
 }
 
 /// What an instruction takes of a chunk.
@@ -185,7 +182,7 @@ struct Pointer {
 }
 
 impl Program<'_> {
-    fn shape(&self) -> &Shape {
+    pub(super) fn shape(&self) -> &Shape {
         &self.plan.shape
     }
 
@@ -194,7 +191,7 @@ impl Program<'_> {
         self.found.range.is_none() && self.plan.pieces.is_none()
     }
 
-    fn index(emit: &mut Emit<'_>, axis: usize) -> Value {
+    pub(super) fn index(emit: &mut Emit<'_>, axis: usize) -> Value {
         emit.value(Opcode::Index, Payload::Index(axis as u8), &[])
     }
 
@@ -565,69 +562,5 @@ impl Program<'_> {
         emit.kernel.values[fragment].ty = self.found.scalars[side];
         self.layouts.settle(emit.kernel, emit.block, from, self.fragments[side]);
         fragment
-    }
-
-    /// What the loop's body does with the sums. Blocks that lie inside store neighbours together, where that is little code.
-    /// The indices of a row or a column of the results. Of two columns side by side they are taken apart once.
-    fn split_results(&self, emit: &mut Emit<'_>, side: usize, coordinate: Value, map: &mut ValueMap) {
-        let axes = self.found.of_side(side);
-        let Some(last) = axes.last().filter(|_| side == 1 && self.plan.paired) else {
-            return split(emit, &axes, coordinate, map);
-        };
-        let one = emit.int(1);
-        let odd = emit.binary(Opcode::And, coordinate, one);
-        let even = emit.sub(coordinate, odd);
-        split(emit, &axes, even, map);
-        let index = emit.add(mapped(map, last.index), odd);
-        map.insert(last.index, mutant!("tile contraction: odd columns are the even ones", index, even));
-    }
-
-    fn results(&mut self, emit: &mut Emit<'_>, sums: Value) {
-        let from = place(emit);
-        let mut map = self.map.clone();
-        let mut masks = vec![None; 3];
-        let mut inside = None;
-        for side in 0..2 {
-            let index = Self::index(emit, [ROW, COLUMN][side]);
-            let coordinate = emit.add(self.bases[side], index);
-            self.split_results(emit, side, coordinate, &mut map);
-            if !self.plan.whole_sides[side] {
-                masks[side] = Some(emit.binary(Opcode::Lt, coordinate, self.ends[side]));
-                let end = emit.add_int(self.bases[side], self.shape().tile[side]);
-                let is_inside = emit.binary(Opcode::Le, end, self.ends[side]);
-                inside = Some(match inside {
-                    None => is_inside,
-                    Some(inside) => emit.binary(Opcode::And, inside, is_inside),
-                });
-            }
-        }
-        map.insert(emit.kernel.insts[self.found.reduce].results[0], sums);
-        self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
-        let is_short = self.found.code(emit.kernel) <= SHORT;
-        match inside.filter(|_| is_short) {
-            None => self.write_results(emit, (map, masks)),
-            Some(inside) => {
-                let inner = (map.clone(), vec![None; 3]);
-                let both = std::cell::RefCell::new(self);
-                emit.if_else(
-                    inside,
-                    |emit| {
-                        both.borrow_mut().write_results(emit, inner);
-                        Vec::new()
-                    },
-                    |emit| {
-                        both.borrow_mut().write_results(emit, (map, masks));
-                        Vec::new()
-                    },
-                );
-            }
-        }
-    }
-
-    fn write_results(&mut self, emit: &mut Emit<'_>, (map, masks): (ValueMap, Vec<Option<Value>>)) {
-        let (from, block) = (place(emit), emit.block);
-        let mut writer = Writer { emit, map, masks, of_axis: OF_AXIS.to_vec(), only: None, walked: None };
-        writer.block(self.found.body, None);
-        self.layouts.settle(emit.kernel, block, from, self.fragments[2]);
     }
 }
