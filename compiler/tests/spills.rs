@@ -39,7 +39,6 @@ const EXEMPT: &[(&str, &str)] = &[
     ("moments_decide_row_256_masked_general", PAIRS),
     ("mri_q_pieces", ANGLES),
     ("norm_qkv_rotary_3_matrices_general", THROUGH),
-    ("patch_stem_norm_product_matrices", ANYWHERE),
     ("patch_stem_norm_product_matrices_general", ANYWHERE),
     ("places_row_256", PAIRS),
     ("places_row_256_masked_general", PAIRS),

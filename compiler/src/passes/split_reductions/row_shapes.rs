@@ -16,6 +16,8 @@ pub struct Rows {
     pub count: Option<(Expr, Expr)>,
     /// Neighbours that one access of a thread brings where rows are aligned.
     pub vector: i64,
+    /// Whether all that it brings was left by other launches.
+    pub is_left: bool,
     /// More than one loop walks the row: it is worth keeping it in registers.
     pub reused: bool,
     pub held: Held,

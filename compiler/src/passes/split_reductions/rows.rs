@@ -61,7 +61,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     if strided && !turns_in_order(kernel, body, &loops) {
         return None;
     }
-    let vector = if strided || exchanges { 1 } else { vector(kernel, body, &loops) };
+    let (vector, is_left) = if strided || exchanges { (1, false) } else { vector(kernel, body, &loops) };
     let said = loops.iter().map(|inst| said(kernel, *inst));
     let said = said.reduce(|first, next| Said {
         threads: first.threads.or(next.threads),
@@ -112,6 +112,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         exact,
         count,
         vector,
+        is_left,
         said,
     })
 }
@@ -208,9 +209,10 @@ fn has_nest(kernel: &Kernel, loops: &[Inst]) -> bool {
     loops.iter().any(|inst| kernel.loop_bounds(*inst).len() > 1)
 }
 
-/// 16 bytes of the narrowest array that the loops walk contiguously.
-fn vector(kernel: &Kernel, body: Block, loops: &[Inst]) -> i64 {
+/// 16 bytes of the narrowest array that the loops walk contiguously, and whether all these arrays were left by other launches.
+fn vector(kernel: &Kernel, body: Block, loops: &[Inst]) -> (i64, bool) {
     let mut narrowest = None;
+    let mut is_left = true;
     let written = written_buffers(kernel, body);
     for inst in loops {
         let region = kernel.insts[*inst].regions[0];
@@ -227,10 +229,12 @@ fn vector(kernel: &Kernel, body: Block, loops: &[Inst]) -> i64 {
             };
             if memory && affine.stride(access.inst, param) == Stride::Bytes(width as i64) {
                 narrowest = Some(narrowest.map_or(width, |known: u64| known.min(width)));
+                is_left &= buffer.kind == BufferKind::Scratch;
             }
         }
     }
-    narrowest.map_or(1, |width| (16 / width.max(1)).clamp(1, 8) as i64)
+    let vector = narrowest.map_or(1, |width| (16 / width.max(1)).clamp(1, 8) as i64);
+    (vector, is_left && vector > 1)
 }
 
 /// Whether the threads that share a row hold it: loops after the first one find it there, or nearer than in memory where
@@ -267,7 +271,7 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
                 let applied = apply(kernel, launch, &shape, said);
                 if applied {
                     let width = if shape.threads < 32 { shape.vector } else { vector };
-                    record(kernel, launch, &shape, said, width);
+                    record(kernel, launch, &shape, said, (width, rows.is_left));
                 }
                 applied
             });
@@ -288,7 +292,7 @@ pub fn share(kernel: &mut Kernel, launch: Launch, rows: &Rows, target: &TargetFa
 }
 
 /// Records how a row is shared, as directives.
-fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vector: i64) {
+fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, (vector, is_left): (i64, bool)) {
     let name = kernel.launches[launch].name.clone();
     let as_said = SAID.to_string();
     if let Some(threads) = kernel.launches[launch].threads {
@@ -311,7 +315,11 @@ fn record(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said, vecto
         _ => format!("one access brings {vector} neighbours of a row"),
     };
     let (axis, width) = (said.axis.clone(), vector as u32);
-    kernel.schedule.chose_vector(&name, axis, width, reason, said.vector.is_some());
+    match is_left && said.vector.is_none() {
+        // A directive would say it of what the other launches walk along the axis, too.
+        true => kernel.schedule.noted(&name, Directive::Vectorize { axis, width }, reason),
+        false => kernel.schedule.chose_vector(&name, axis, width, reason, said.vector.is_some()),
+    }
 }
 
 /// Sets the factors of a launch's loops.
