@@ -87,6 +87,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// The value of `expr`, which must be of this type.
     pub fn of_type(&mut self, value: Expr, expr: &'a ast::Expr, want: &Type, what: &str) -> Option<Expr> {
+        self.of_held_type(value, expr, (want, want), what)
+    }
+
+    /// The same, of a value that is held as a type that may be narrower: what it must be is told by that one.
+    fn of_held_type(
+        &mut self,
+        value: Expr,
+        expr: &'a ast::Expr,
+        (want, held): (&Type, &Type),
+        what: &str,
+    ) -> Option<Expr> {
         let value = self.widened_index(value, want);
         if value.ty == *want {
             return Some(value);
@@ -94,9 +105,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if self.settles(&value, want) {
             return self.poisoned();
         }
-        let (wanted, found) = (self.type_name(want), self.type_name(&value.ty));
+        let (wanted, found) = (self.type_name(held), self.type_name(&value.ty));
         let text = super::spell::spell_operand(expr);
-        let help = match (want.as_scalar(), value.ty.as_scalar()) {
+        let help = match (held.as_scalar(), value.ty.as_scalar()) {
             (Some(Scalar::Bool), Some(_)) => format!("compare it: `{text} != 0`"),
             (Some(to), Some(_)) => format!("convert it: `{text} as {to}`"),
             _ => format!("give a value of type `{wanted}`"),
@@ -118,7 +129,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         if let Type::Array(inner, extent) = storage {
             return self.array_value(expr, storage, inner, *extent, what);
         }
-        let value = self.expr_of(expr, &types::widened(storage), what)?;
+        let wide = types::widened(storage);
+        let value = self.expr(expr, Some(&wide))?;
+        let value = self.of_held_type(value, expr, (&wide, storage), what)?;
         let Some(scalar) = super::elaborator::narrow_scalar(storage) else { return Some(value) };
         let (shown, range) = match value.kind {
             super::typed::ExprKind::Int(value) => {
