@@ -110,7 +110,7 @@ const PLACES: &[(&str, Place)] = &[
     ),
     (
         "split_reductions: the first index is the long one",
-        for_sizes(at("reductions/several_axes.krn", "demodulation", &[("b", 2), ("c", 700), ("o", 33)])),
+        for_sizes(at("reductions/several_axes.krn", "two_sums", &[("b", 2), ("c", 700), ("o", 33)])),
     ),
     ("fold: a bit too many is masked out", at("accesses/words.krn", "wrapped", &[("n", 5)])),
     ("map: all elements of a word are the first", at("accesses/words.krn", "interleaved", &[("n", 33)])),
