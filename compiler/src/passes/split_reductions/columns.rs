@@ -2,7 +2,7 @@
 
 use super::atomic;
 use super::grid::{cut, piece_launch, record, streams};
-use super::nest::nest;
+use super::nest::{nest, nested};
 use super::said::said;
 use super::shared;
 use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
@@ -80,9 +80,9 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         return false;
     }
     // As it will be cut: what comes of it otherwise keeps all its axes.
-    let mut nested = (kernel.loop_bounds(*reduce).len() > 1).then(|| kernel.clone());
-    let terms = nested.as_mut().and_then(|kernel| nest(kernel, *reduce));
-    let shown = nested.as_ref().unwrap_or(kernel);
+    let nested = nested(kernel, *reduce);
+    let terms = nested.as_ref().map(|(_, terms)| *terms);
+    let shown = nested.as_ref().map_or(&*kernel, |(nested, _)| nested);
     let Some(found) = cut(shown, *reduce, &around(shown, forall)) else { return false };
     let length = match terms {
         Some(terms) => Expr::binary(BinaryOp::Mul, found.range.longest, Expr::Int(terms)),

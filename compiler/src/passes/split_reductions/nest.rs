@@ -11,6 +11,14 @@ use crate::mutants::mutant;
 use crate::passes::straight::MOST_ITERATIONS;
 use smallvec::smallvec;
 
+/// A kernel with a reduction that is nested, and the terms for each step of its long axis; `None` where none is.
+pub fn nested(kernel: &Kernel, reduce: Inst) -> Option<(Kernel, i64)> {
+    long_axis(kernel, reduce)?;
+    let mut nested = kernel.clone();
+    let terms = nest(&mut nested, reduce)?;
+    Some((nested, terms))
+}
+
 /// Puts the short axes of a reduction into one within it, where one axis is long and all others together are short. Terms for each
 /// step of the long one.
 pub fn nest(kernel: &mut Kernel, reduce: Inst) -> Option<i64> {

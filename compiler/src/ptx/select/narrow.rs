@@ -13,14 +13,17 @@ use super::super::types::{Space, Type};
 use super::memory::store_cache;
 use super::selector::{Selector, bits_type, signed_type};
 use crate::data::{CacheMode, Scalar};
-use crate::ir::entities::Value;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use smallvec::smallvec;
 
 impl Selector<'_> {
     /// What is narrowed in place of a value, and its type.
     fn before_cast(&self, value: Value) -> (Scalar, Value) {
-        let cast = self.kernel.defining_inst(value).filter(|inst| self.is_deferred(*inst));
+        let is_cast =
+            |inst: &Inst| self.kernel.insts[*inst].opcode == Opcode::Cast && self.is_deferred(*inst);
+        let cast = self.kernel.defining_inst(value).filter(is_cast);
         let source = cast.map_or(value, |cast| self.kernel.insts[cast].arguments[0]);
         (self.scalar(source), source)
     }
