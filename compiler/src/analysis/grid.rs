@@ -71,12 +71,8 @@ pub fn block_count(kernel: &Kernel, extent: &Expr, inner: i64) -> Expr {
             let value = (*value).max(0);
             return Expr::Int(value / inner + i64::from(value % inner != 0));
         }
-        dimension @ Expr::Symbol(index) if is_dimension(kernel, *index) => dimension.clone(),
+        extent if kernel.never_negative(extent) => extent.clone(),
         other => Expr::binary(BinaryOp::Max, other.clone(), Expr::Int(0)),
     };
     if inner == 1 { extent } else { Expr::binary(BinaryOp::CeilDiv, extent, Expr::Int(inner)) }
-}
-
-fn is_dimension(kernel: &Kernel, symbol: usize) -> bool {
-    kernel.symbols.get(Symbol::new(symbol)).is_some_and(|data| matches!(data.kind, SymbolKind::Dim { .. }))
 }

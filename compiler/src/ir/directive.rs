@@ -71,6 +71,14 @@ impl Directive {
         }
     }
 
+    /// Whether it says something about an axis or an array.
+    pub fn names(&self, name: &str) -> bool {
+        match self {
+            Directive::Order(names) => names.iter().any(|known| known == name),
+            directive => directive.subject() == Some(name),
+        }
+    }
+
     /// Whether both say the same kind of thing about the same name.
     pub fn same_subject(&self, other: &Directive) -> bool {
         match (self, other) {

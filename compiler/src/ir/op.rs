@@ -449,6 +449,11 @@ impl Opcode {
         matches!(self, Opcode::Load | Opcode::LoadIf | Opcode::LoadVector) || self.loads_matrices()
     }
 
+    /// Whether threads wait at it for others of their warp or block.
+    pub fn is_barrier(self) -> bool {
+        matches!(self, Opcode::Barrier | Opcode::WarpBarrier)
+    }
+
     /// Whether it brings fragments of a matrix instruction from shared memory.
     pub fn loads_matrices(self) -> bool {
         matches!(self, Opcode::LoadMatrix | Opcode::LoadMatrixTransposed)

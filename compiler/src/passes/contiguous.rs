@@ -9,6 +9,9 @@ use crate::manifest::Layout;
 /// The widest access of a thread.
 pub const VECTOR_BYTES: u64 = 16;
 
+/// Bytes of elements from which on a lane's own access fills a request as well as a vector does.
+pub const WORD_BYTES: u64 = 4;
+
 /// The accesses of a body that walk along its last axis without gaps.
 pub struct Contiguous {
     pub found: Vec<Walk>,

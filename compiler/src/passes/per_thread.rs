@@ -26,7 +26,7 @@
 
 mod walked;
 
-use super::contiguous::{Contiguous, VECTOR_BYTES, Walk, contiguous, count_aligned, has_windows};
+use super::contiguous::{Contiguous, VECTOR_BYTES, WORD_BYTES, Walk, contiguous, count_aligned, has_windows};
 use super::distinct::distinct;
 use super::map::{copies_fit, share_threads};
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
@@ -45,8 +45,6 @@ const VECTORS_IN_FLIGHT: u64 = 16;
 const SCALARS_IN_FLIGHT: u64 = 32;
 /// Neighbours of a vector, at most: bytes.
 const MOST_NEIGHBOURS: u64 = VECTOR_BYTES;
-/// Bytes below which elements are narrow: one by one they leave most of a request unused.
-const WORD_BYTES: u64 = 4;
 /// Iterations of a thread, along all axes, where each of its accesses is a scalar.
 const SCALARS: u64 = 4;
 /// A body of more different instructions has enough to do.

@@ -5,7 +5,7 @@ use super::super::functions::ParamType;
 use super::super::inline::Argument;
 use super::super::items::Global;
 use super::super::scope::Binding;
-use super::super::spell::spell;
+use super::super::spell::{spell, spell_operand};
 use super::super::typed::{Expr, ExprKind, Type};
 use super::super::types;
 use crate::builtins::{Builtin, Signature};
@@ -70,6 +70,14 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         if self.checker.may_be_unread(&callee.name) {
             return self.poisoned();
+        }
+        if Scalar::from_name(&callee.name).is_some() {
+            let name = &callee.name;
+            let value = arguments.first().map_or("x".to_string(), spell_operand);
+            return self.refuse(
+                Diagnostic::error(codes::E0103, callee.span, format!("`{name}` is a type"), "no function")
+                    .help(format!("convert with `as`: `{value} as {name}`")),
+            );
         }
         let mut names: Vec<&str> = Builtin::names().collect();
         names.extend(REDUCTIONS);

@@ -114,15 +114,19 @@ impl Walker<'_> {
             data.extents.iter().for_each(|extent| self.learn_limits(extent));
             let extents: Vec<Poly> =
                 data.extents.iter().map(|extent| self.integer(&mut extent.clone())).collect();
-            let mut product = Some(Poly::constant(1));
-            for extent in &extents {
-                self.assume_between(extent, 0, DIMENSION_LIMIT - 1);
-                product = product.and_then(|sofar| sofar.multiply(extent));
-                if let Some(product) = &product {
-                    self.assume_between(product, 0, DIMENSION_LIMIT - 1);
-                }
-            }
+            // The product of some extents is no more than that of all, since one of 0 counts as 1.
+            (0..extents.len()).for_each(|first| self.assume_products(&extents[first..]));
             self.extents[array] = extents;
+        }
+    }
+
+    /// Assumes of the first extent, of the first two, and so on, that there are no more elements than an array may have.
+    fn assume_products(&mut self, extents: &[Poly]) {
+        let mut product = Poly::constant(1);
+        for extent in extents {
+            let Some(more) = product.multiply(extent) else { return };
+            product = more;
+            self.assume_between(&product, 0, DIMENSION_LIMIT - 1);
         }
     }
 

@@ -367,6 +367,7 @@ fn digits_are_told_apart_and_cover() {
         ("b, w, h, c", "c * (h * w)", "t % w, t / w % h, t / (w * h)", ""),
         ("b, h, c, w", "h * w * c", "t / w % h, t / w / h, t % w", ""),
         ("b, h, w, 4", "h * w * 4", "t / (w * 4), t / 4 % w, t % 4", ""),
+        ("b, c, h, w", "c * h * w", "t / (h * w), t / w % h, t % w", ""),
         // Not all of the range, and more than it.
         ("b, w, h", "h * w - 1", "t % w, t / w", "W0401"),
         ("b, 3, h, w", "h * w * 2", "t / (h * w), t / w % h, t % w", "W0401"),
@@ -383,7 +384,7 @@ fn digits_are_told_apart_and_cover() {
         ("b, c, w, w", "h * w * c", "t / (h * w), t % w, t % w", "E0403"),
     ] {
         let text = format!(
-            "kernel k(d: f32[h, w, c], e: f32[b]) -> y: f32[{extents}] {{ forall s in b, t in {count} {{ y[s, {digits}] = 1.0 }} }}"
+            "kernel k(d: f32[c, h, w], e: f32[b]) -> y: f32[{extents}] {{ forall s in b, t in {count} {{ y[s, {digits}] = 1.0 }} }}"
         );
         // What is out of an array is another matter.
         let found: Vec<&str> = codes(&text).into_iter().filter(|code| *code != "E0401").collect();

@@ -24,6 +24,9 @@ pub fn apart(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, digits:
         Opcode::For => nested(kernel, inst, &extents[..extents.len() - 1], &above),
         _ => side_by_side(kernel, inst, axis, &extents),
     };
+    if kernel.insts[inst].opcode == Opcode::Forall {
+        name(kernel, inst, axis, digits);
+    }
     let all: Vec<Value> = [lowest].into_iter().chain(upper).collect();
     let mut of_parts = Vec::new();
     stands_for(kernel, body, lowest, span, |emit, _| {
@@ -51,7 +54,27 @@ pub fn apart(kernel: &mut Kernel, block: Block, inst: Inst, axis: usize, digits:
     Some(())
 }
 
-/// The digits of an axis of a reduction but the lowest one, the lower first.
+/// Names the digits of a parallel loop's axis, of which no directive can say anything.
+fn name(kernel: &mut Kernel, inst: Inst, axis: usize, digits: &Digits) {
+    let axes = kernel.insts[inst].payload.axes().to_vec();
+    let stem = kernel.axes[axes[axis]].name.clone();
+    let count = digits.extents.len();
+    for digit in 0..count {
+        let said = digits.parts.iter().filter(|part| part.first == digit && part.end == digit + 1);
+        let said = said.filter_map(|part| kernel.values[kernel.insts[part.inst].results[0]].name.as_deref());
+        let said = said.map(str::to_string);
+        let numbered = (1..).map(|number| format!("{stem}_{number}"));
+        let is_free = |name: &String| {
+            !kernel.schedule.speaks_of(name) && kernel.axes.values().all(|axis| axis.name != *name)
+        };
+        let name = said.chain(numbered).find(is_free).unwrap_or_default();
+        // The highest digit comes first.
+        kernel.axes[axes[axis + count - 1 - digit]].name.clone_from(&name);
+        kernel.schedule.digits.push(name);
+    }
+}
+
+/// The digits of an axis but the lowest one, the lower first.
 fn side_by_side(kernel: &mut Kernel, inst: Inst, axis: usize, ends: &[Value]) -> Vec<Value> {
     let region = kernel.insts[inst].regions[0];
     let zero = kernel.insts[inst].arguments[2 * axis];
@@ -64,7 +87,7 @@ fn side_by_side(kernel: &mut Kernel, inst: Inst, axis: usize, ends: &[Value]) ->
         let params = &mut kernel.blocks[region].params;
         params.pop();
         params.insert(axis, index);
-        if let Payload::Reduce { axes, .. } = &mut kernel.insts[inst].payload {
+        if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut kernel.insts[inst].payload {
             axes.insert(axis, fresh);
         }
         let arguments = &mut kernel.insts[inst].arguments;

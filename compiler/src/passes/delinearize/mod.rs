@@ -1,4 +1,4 @@
-//! `delinearize`: reductions and loops in order whose index is taken apart by quotients and remainders run over its digits.
+//! `delinearize`: loops whose index is taken apart by quotients and remainders run over its digits.
 //!
 //! ```text
 //! sum(t in 0..h * w: x[t / w, t % w] * f[t])                       before
@@ -6,6 +6,9 @@
 //!
 //! for t in 0..9 { … t / 3 … t % 3 … }                              before
 //! for a in 0..3 { for b in 0..3 { … a … b … } }                    after
+//!
+//! forall p in h * w { let i = p / w; y[p % w, i] = x[p] }          before
+//! forall i in 0..h, p_1 in 0..w { y[p_1, i] = x[i * w + p_1] }     after
 //! ```
 //!
 //! What has quotients in its subscripts is no product, no window and no row to the passes after this one. Also called
@@ -20,8 +23,8 @@
 //!
 //! # Limits
 //!
-//! Argmin and argmax keep their axis: they tell the place along it. So do parallel loops: what `krn explain` says of an axis is
-//! said by its name, and digits have none.
+//! Argmin and argmax keep their axis: they tell the place along it. A digit of a parallel loop has the name of the `let` that says
+//! what it is, if there is one; no directive can name it.
 
 mod apart;
 mod digits;
@@ -55,7 +58,7 @@ impl Pass for Delinearize {
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let mut loops: Vec<(Block, Inst)> = Vec::new();
             kernel.walk(kernel.launches[launch].body, &mut |block, inst| {
-                if matches!(kernel.insts[inst].opcode, Opcode::Reduce | Opcode::For) {
+                if matches!(kernel.insts[inst].opcode, Opcode::Reduce | Opcode::For | Opcode::Forall) {
                     loops.push((block, inst));
                 }
             });

@@ -1,6 +1,7 @@
 //! Rules on floats that give the same bits for every input (a NaN may come out with another payload).
 
 use super::simpler::{Operand, Simpler};
+use crate::data::Scalar;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{Constant, Opcode};
@@ -65,6 +66,20 @@ pub fn simpler(kernel: &Kernel, inst: Inst) -> Option<Simpler> {
             neutral.then_some(Simpler::Value(*a))
         }
         (Opcode::Min | Opcode::Max, [a, b]) if a == b => Some(Simpler::Value(*a)),
+        // A value or its opposite: a product, of which a sum makes one instruction, and a contraction.
+        (Opcode::Select, [condition, a, b]) if kernel.value_type(*a) == Scalar::F32 => {
+            let is_opposite = |a: Value, b: Value| {
+                inner(a).is_some_and(|data| data.opcode == Opcode::Neg && data.arguments[0] == b)
+            };
+            let [plus, minus] = [1.0f32, -1.0].map(|sign| Constant::F32(sign.to_bits()));
+            let (value, signs) = match (is_opposite(*b, *a), is_opposite(*a, *b)) {
+                (true, _) => (*a, mutant!("fold: the other sign", [plus, minus], [minus, plus])),
+                (_, true) => (*b, [minus, plus]),
+                _ => return None,
+            };
+            let sign = Operand::Choice(*condition, signs);
+            Some(Simpler::Inst(Opcode::Mul, vec![Operand::Value(value), sign]))
+        }
         _ => None,
     }
 }

@@ -90,9 +90,6 @@ fn with_literal(
             Opcode::Or => first | literal,
             _ => first ^ literal,
         };
-        if both == 0 && matches!(opcode, Opcode::Add | Opcode::Xor) {
-            return Some(Simpler::Value(inner.arguments[0]));
-        }
         let both = Operand::New(Constant::Int(ty, wrap(ty, both)));
         return Some(Simpler::Inst(opcode, vec![Operand::Value(inner.arguments[0]), both]));
     }
@@ -103,9 +100,6 @@ fn with_literal(
     {
         let signed = |opcode: Opcode, value: i128| if opcode == Opcode::Add { value } else { -value };
         let both = signed(inner.opcode, first) + signed(opcode, literal);
-        if both == 0 {
-            return Some(Simpler::Value(inner.arguments[0]));
-        }
         let (opcode, both) = if both < 0 { (Opcode::Sub, -both) } else { (Opcode::Add, both) };
         let both = Operand::New(Constant::Int(ty, wrap(ty, both)));
         return Some(Simpler::Inst(opcode, vec![Operand::Value(inner.arguments[0]), both]));

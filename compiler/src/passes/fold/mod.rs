@@ -232,6 +232,14 @@ impl Folder<'_> {
                 done.push(made);
                 self.kernel.insts[made].results[0]
             }
+            Operand::Choice(condition, literals) => {
+                let [first, second] = literals.map(|literal| self.operand(Operand::New(literal), inst, done));
+                let span = self.kernel.insts[inst].span;
+                let made =
+                    self.kernel.make_inst(Opcode::Select, Payload::None, &[condition, first, second], span);
+                done.push(made);
+                self.kernel.insts[made].results[0]
+            }
         }
     }
 

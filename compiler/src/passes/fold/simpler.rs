@@ -11,6 +11,8 @@ pub enum Operand {
     New(Constant),
     /// An operation on a value and a literal, both of which have to be made.
     Of(Opcode, Value, Constant),
+    /// A choice between two literals by a condition.
+    Choice(Value, [Constant; 2]),
 }
 
 /// What an instruction becomes.

@@ -3,10 +3,12 @@
 //!
 //! The program is gone through in its order, with the accesses that no barrier separates yet from those that come; loops until
 //! nothing new is left open at the end of a turn. Slots of a ring, `(turn + 3) % 4` and `turn % 4`, are told apart, from one
-//! turn to the next as well. A copy in the background is an access once it has been waited for.
+//! turn to the next as well. A copy in the background is an access once it has been waited for. Arrays in shared memory of which
+//! one is used after the other is no more may have one place (`ptx/select/shared.rs`), so a barrier stands between them too.
 
 use super::coordinates::thread_replicas;
 use super::slots::{Slot, Slots};
+use crate::analysis::SharedLifetimes;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload, Tile, Tiling};
 use crate::ir::op::{Effect, Opcode};
@@ -35,12 +37,15 @@ struct Access {
 
 impl Access {
     /// Whether threads may meet: not where each touches elements of its own, the same ones in both, and not in different slots.
-    fn meets(&self, later: &Access) -> bool {
+    fn meets(&self, later: &Access, lifetimes: &SharedLifetimes) -> bool {
+        if self.buffer != later.buffer {
+            return lifetimes.follows(later.buffer, self.buffer);
+        }
         let same = self.subscripts == later.subscripts && self.tile == later.tile;
         let same = same && self.is_own && later.is_own;
         let slots = || self.slots.iter().zip(&later.slots);
         let apart = slots().any(|slots| matches!(slots, (Some(own), Some(other)) if own.differs(other)));
-        self.buffer == later.buffer && (self.writes || later.writes) && !(same && self.turns == 0) && !apart
+        (self.writes || later.writes) && !(same && self.turns == 0) && !apart
     }
 
     /// The access as the next turn of a loop sees it.
@@ -149,7 +154,8 @@ impl Order {
         });
         // What is copied in the background is read from elsewhere.
         accesses.retain(|_, access| read.contains(&access.buffer) && written.contains(&access.buffer));
-        let mut walk = Walk { kernel, accesses, slots, barriers: FxHashSet::default() };
+        let lifetimes = SharedLifetimes::of(kernel, body);
+        let mut walk = Walk { kernel, accesses, slots, lifetimes, barriers: FxHashSet::default() };
         walk.block(body, &mut State::default());
         Self { barriers: walk.barriers }
     }
@@ -164,6 +170,7 @@ struct Walk<'k> {
     kernel: &'k Kernel,
     accesses: FxHashMap<Inst, Access>,
     slots: Slots<'k>,
+    lifetimes: SharedLifetimes,
     barriers: FxHashSet<Inst>,
 }
 
@@ -209,7 +216,9 @@ impl Walk<'_> {
     fn meets(&self, inst: Inst, open: &[Access]) -> bool {
         let kernel = self.kernel;
         let one = |inst: &Inst| {
-            self.accesses.get(inst).is_some_and(|access| open.iter().any(|open| open.meets(access)))
+            self.accesses
+                .get(inst)
+                .is_some_and(|access| open.iter().any(|open| open.meets(access, &self.lifetimes)))
         };
         if open.is_empty() || self.accesses.is_empty() {
             return false;

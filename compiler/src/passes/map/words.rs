@@ -14,12 +14,10 @@ use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
-use crate::passes::contiguous::VECTOR_BYTES;
+use crate::passes::contiguous::{VECTOR_BYTES, WORD_BYTES};
 use crate::passes::iterations::iteration;
 use crate::passes::split_axes::split_axes;
 
-/// Bytes of elements from which on a lane's own access is as good as a part of a vector.
-const WIDE: u64 = 4;
 /// Instructions of all elements of a word at most.
 const MOST_CODE: usize = 256;
 
@@ -87,7 +85,7 @@ fn axis_of_words(kernel: &Kernel, forall: Inst) -> Option<(usize, i64)> {
                 loads_lie_apart |= !is_beside && stride != Stride::Bytes(0);
                 continue;
             }
-            let is_word = width < WIDE && width * count as u64 <= VECTOR_BYTES;
+            let is_word = width < WORD_BYTES && width * count as u64 <= VECTOR_BYTES;
             if !is_beside || !is_word || buffer.kind == BufferKind::Private {
                 return None;
             }

@@ -50,7 +50,7 @@ pub fn same_range(kernel: &Kernel, a: Inst, b: Inst) -> bool {
 }
 
 /// The mean length of rows that lie behind one another in an array, as those of a sparse matrix do, or of which each is a
-/// part of an array's row, one end of which moves from row to row.
+/// part of an array's row, the ends of which move from row to row.
 fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
     let around = &kernel.blocks[kernel.insts[forall].regions[0]].params;
     let [(low, high)] = kernel.loop_bounds(inst)[..] else { return None };
@@ -62,16 +62,6 @@ fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
     let moving = axes.filter(|(_, index)| affine.any_depends(&[low, high], **index));
     let rows = moving.map(|((low, high), _)| kernel.symbolic_extent(low, high));
     let rows = rows.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))??;
-    // From 0 to the row's number, or from there to the end.
-    let moves = |affine: &mut Affine, end: Value| {
-        kernel.symbolic(end).is_none()
-            && affine.form(end).atoms().into_iter().all(|atom| match atom {
-                crate::analysis::Atom::Value(value) => around.contains(&value),
-                crate::analysis::Atom::Symbol(_) => true,
-            })
-    };
-    let triangle = (kernel.symbolic(low).is_some() && moves(&mut affine, high))
-        || (kernel.symbolic(high).is_some() && moves(&mut affine, low));
     let mut found = None;
     kernel.walk(region, &mut |_, inst| {
         let data = &kernel.insts[inst];
@@ -88,7 +78,8 @@ fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
             found = Some(Expr::Int(1));
         } else if others.is_empty() {
             found = Some(Expr::binary(BinaryOp::Div, extent, rows.clone()));
-        } else if of_row && triangle {
+        } else if of_row {
+            // From the first one to the row's number, from there to the last one, or where memory says.
             found = Some(Expr::binary(BinaryOp::Div, extent, Expr::Int(2)));
         }
     });

@@ -150,6 +150,9 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         few: false,
         wide: false,
     };
+    // Rows of narrow elements that are no whole vectors are whole halves of them often enough.
+    let mut widths = vec![vector, if vector == 8 { 4 } else { 1 }, 1];
+    widths.dedup();
     // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
     let several =
         |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis));
@@ -188,10 +191,9 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         // As long rows by fewer lanes first.
         let holds = |few: &mut Shape| few.holds() <= Some(lanes * held * vector) && few.threads < lanes;
         shapes.extend(few.extract_if(.., holds));
-        shapes.push(shape(suffix, lanes, Some(held), vector, false));
-        if vector > 1 {
-            shapes.push(shape(suffix, lanes, Some(held * vector), 1, false));
-        }
+        shapes.extend(
+            widths.iter().map(|width| shape(suffix, lanes, Some(held * vector / width), *width, false)),
+        );
     }
     if rows.reused {
         // Held whole, by as few threads as can: usual lengths exactly, others masked; then rows that are not
@@ -227,10 +229,9 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
             masked[..4].iter_mut().for_each(|(_, held, _)| *held = 1);
         }
         for (threads, held, suffix) in only(said.threads, &masked, "row_masked", "row_masked_wide") {
-            shapes.push(shape(suffix, threads, Some(held), vector, false));
-            if vector > 1 {
-                shapes.push(shape(suffix, threads, Some(held * vector), 1, false));
-            }
+            shapes.extend(
+                widths.iter().map(|width| shape(suffix, threads, Some(held * vector / width), *width, false)),
+            );
         }
     }
     let long = match (rows.at_most, rows.reused) {
@@ -239,12 +240,10 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         (_, false) => 256,
     };
     let long = said.threads.unwrap_or(long);
-    let mut vectors = vec![vector, 1];
-    vectors.dedup();
     if rows.packs {
         shapes.extend(TEAMS.iter().map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
     }
-    for vector in vectors {
+    for vector in widths {
         if (!rows.reused || rows.in_order) && !rows.packs {
             shapes.push(shape("row_warp_walk", 32, None, vector, false));
         }

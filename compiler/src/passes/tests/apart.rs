@@ -112,6 +112,11 @@ const PLACES: &[(&str, Place)] = &[
         "split_reductions: the first index is the long one",
         for_sizes(at("reductions/several_axes.krn", "two_sums", &[("b", 2), ("c", 700), ("o", 33)])),
     ),
+    ("fold: the other sign", at("stage/signs.krn", "turned", &[("n", 5)])),
+    (
+        "shared memory: what is used at once has one place",
+        for_sizes(at("stage/matrices.krn", "short_copies", &[("k", 100), ("m", 140), ("n", 134)])),
+    ),
     ("fold: a bit too many is masked out", at("accesses/words.krn", "wrapped", &[("n", 5)])),
     ("map: all elements of a word are the first", at("accesses/words.krn", "interleaved", &[("n", 33)])),
     (

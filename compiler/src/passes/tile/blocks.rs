@@ -143,21 +143,24 @@ pub fn vector(kernel: &mut Kernel, launch: Launch, found: &Found, at: usize, til
     let runs = |seen: &&Seen| seen.run.first() == Some(&at);
     let along: Vec<&Seen> = found.accesses.iter().filter(runs).collect();
     let Some(bytes) = along.iter().map(|seen| seen.bytes as i64).max() else { return 1 };
-    let lanes = (ways::VECTOR as i64 / bytes).min(8).min(tile);
-    if lanes < 2 {
-        return 1;
-    }
-    let mut needed: Option<Vec<Expr>> = None;
-    for seen in along {
-        let step = seen.steps[at].as_ref().and_then(Polynomial::as_wrapped);
-        if let Some(condition) = aligned(kernel, &[&found.axes[at]], step, seen.inst, lanes as u64) {
-            needed.get_or_insert_default().extend(condition);
+    let most = (ways::VECTOR as i64 / bytes).min(8).min(tile);
+    let widths = std::iter::successors(Some(most), |lanes| Some(lanes / 2)).take_while(|lanes| *lanes > 1);
+    for lanes in widths {
+        let mut needed: Option<Vec<Expr>> = None;
+        for seen in &along {
+            let step = seen.steps[at].as_ref().and_then(Polynomial::as_wrapped);
+            if let Some(condition) = aligned(kernel, &[&found.axes[at]], step, seen.inst, lanes as u64) {
+                needed.get_or_insert_default().extend(condition);
+            }
+        }
+        let Some(needed) = needed else { return 1 };
+        let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
+        let holds = ask(kernel, launch, &conditions) == Answer::Yes;
+        if mutant!("tile: vectors where sizes are no multiples", holds, true) {
+            return lanes;
         }
     }
-    let Some(needed) = needed else { return 1 };
-    let conditions = needed.into_iter().fold(Conditions::new(), Conditions::needs);
-    let holds = ask(kernel, launch, &conditions) == Answer::Yes;
-    if mutant!("tile: vectors where sizes are no multiples", holds, true) { lanes } else { 1 }
+    1
 }
 
 /// What must hold for neighbours along axes that lie side by side, the last one fastest, from a multiple of `lanes` past their

@@ -17,6 +17,7 @@ mod layouts;
 mod program;
 mod ways;
 
+use super::contiguous::WORD_BYTES;
 use super::pass::{Changed, Pass, PassContext};
 use super::special::specialize;
 use crate::analysis::{Answer, Conditions, ask};
@@ -59,8 +60,6 @@ pub use layouts::Layouts;
 /// axis several times hold what they find there (`columns/`).
 pub struct TilePass;
 
-/// Bytes of elements from which on a lane's own access is as good as a vector of narrow ones.
-const WIDE: u64 = 4;
 /// How much more narrow elements must cost without tiles: each is an access of its own to shared memory, and where a lane has
 /// all of a short axis, the cache brings the rest (H100, u8, 16,000,000 x 3: 65 us without tiles, 101 with).
 const NARROW_GAIN: u64 = 3;
@@ -162,7 +161,7 @@ fn is_staged(kernel: &mut Kernel, launch: Launch, found: &Found) -> bool {
 
 /// Whether all accesses are of narrow elements.
 fn is_narrow(found: &Found) -> bool {
-    found.accesses.iter().all(|seen| seen.bytes < WIDE)
+    found.accesses.iter().all(|seen| seen.bytes < WORD_BYTES)
 }
 
 /// Says why accesses of a launch stay as they are.

@@ -61,6 +61,19 @@ pub struct Assignment {
     pub plain: u64,
 }
 
+impl Access {
+    /// Whether it moves with every axis.
+    fn is_whole(&self) -> bool {
+        self.steps.iter().all(|step| *step != 0)
+    }
+
+    /// Elements that a block accesses.
+    fn elements(&self, axes: &[Axis]) -> u64 {
+        let moved = axes.iter().zip(&self.steps).filter(|(_, step)| **step != 0);
+        moved.map(|(axis, _)| axis.extent).product()
+    }
+}
+
 impl Way {
     /// Lanes along the axes in the order in which an access moves, the fastest first; a vector's elements are a thread's.
     /// What is left of the lanes goes to warps, what is left of these to registers.
@@ -129,8 +142,14 @@ impl Way {
         let requests: BTreeSet<i64> = offsets(&registers).into_iter().collect();
         let lanes = offsets(&self.moves(axes, access, Dimension::Lane));
         let bits: Vec<i64> = lanes.iter().map(|offset| offset.saturating_mul(8)).collect();
-        let one = OF_SECTOR * sectors(&bits, vector * access.bytes * 8, SECTOR_BYTES) + 1;
-        one * requests.len() as u64 * warps
+        let found = sectors(&bits, vector * access.bytes * 8, SECTOR_BYTES);
+        let requests = requests.len() as u64 * warps;
+        if access.is_whole() {
+            return requests * (OF_SECTOR * found + 1);
+        }
+        // What lacks an axis comes once, and is then in the multiprocessor's cache.
+        let bytes = access.elements(axes) * access.bytes;
+        requests * (found * SECTOR_BYTES).div_ceil(WAVEFRONT) + OF_SECTOR * bytes.div_ceil(SECTOR_BYTES)
     }
 
     /// The layout that it is.
@@ -158,9 +177,7 @@ impl Way {
 
 /// Wavefronts for what an access moves, to shared memory and back, and the barrier.
 fn conversion(axes: &[Axis], access: &Access, warps: u64) -> u64 {
-    let moved = axes.iter().zip(&access.steps).filter(|(_, step)| **step != 0);
-    let elements: u64 = moved.map(|(axis, _)| axis.extent).product();
-    2 * (elements * access.bytes).div_ceil(WAVEFRONT) + OF_BARRIER * warps
+    2 * (access.elements(axes) * access.bytes).div_ceil(WAVEFRONT) + OF_BARRIER * warps
 }
 
 /// Threads of a block of so many elements.
@@ -186,9 +203,7 @@ pub fn assign(axes: &[Axis], accesses: &[Access], threads: u64) -> Option<Assign
         let mut cost = 0;
         for (at, access) in accesses.iter().enumerate() {
             let moves = least[at] + conversion(axes, access, warps);
-            // What the threads along an axis share is in their caches.
-            let is_whole = access.steps.iter().all(|step| *step != 0);
-            let is_moved = access.is_movable && is_whole && moves < stays[at];
+            let is_moved = access.is_movable && access.is_whole() && moves < stays[at];
             cost += if is_moved { moves } else { stays[at] };
             ways.push(is_moved.then(|| own[at].clone()));
         }

@@ -172,16 +172,12 @@ impl MemoryEffects {
     }
 }
 
-fn is_barrier(opcode: Opcode) -> bool {
-    matches!(opcode, Opcode::Barrier | Opcode::WarpBarrier)
-}
-
 /// What the instructions of a block touch, of those that touch anything, with their positions.
 fn effects(kernel: &Kernel, values: &Substitution, insts: &[Inst]) -> Vec<(usize, MemoryEffects)> {
     let touches = |inst: &Inst| {
         let data = &kernel.insts[*inst];
         let access = matches!(data.payload, Payload::Access { .. } | Payload::Atomic { .. });
-        access || !data.regions.is_empty() || is_barrier(data.opcode)
+        access || !data.regions.is_empty() || data.opcode.is_barrier()
     };
     let places = insts.iter().enumerate().filter(|(_, inst)| touches(inst));
     places.map(|(at, inst)| (at, effects_of(kernel, values, *inst))).collect()
@@ -195,7 +191,7 @@ fn effects_of(kernel: &Kernel, values: &Substitution, inst: Inst) -> MemoryEffec
             (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }, _) => {
                 effects.writes.push(*buffer)
             }
-            (_, opcode) if is_barrier(opcode) => effects.all = true,
+            (_, opcode) if opcode.is_barrier() => effects.all = true,
             _ => {}
         };
     look(kernel, inst);

@@ -142,8 +142,13 @@ impl Selector<'_> {
         }
     }
 
+    /// To a 16-bit float type, in a 16-bit register.
+    pub fn narrow_float(&mut self, to: Scalar, from: Scalar, a: Operand) -> Reg {
+        if to == Scalar::F16 { self.narrow_f16(from, a) } else { self.narrow_bf16(from, a) }
+    }
+
     /// To f16 in a 16-bit register.
-    pub fn narrow_f16(&mut self, from: Scalar, a: Operand) -> Reg {
+    fn narrow_f16(&mut self, from: Scalar, a: Operand) -> Reg {
         if from == Scalar::Bool {
             let float = self.bool_to(Scalar::F32, a);
             return self.cvt(Some(Rounding::Rn), Type::F16, Type::F32, float);
@@ -153,7 +158,7 @@ impl Selector<'_> {
     }
 
     /// To bf16 in a 16-bit register, rounded once: wider sources pass through an f32 that was rounded to odd.
-    pub fn narrow_bf16(&mut self, from: Scalar, a: Operand) -> Reg {
+    fn narrow_bf16(&mut self, from: Scalar, a: Operand) -> Reg {
         let float = match from {
             Scalar::F32 => self.in_register(a, Type::F32),
             Scalar::Bool => {

@@ -11,7 +11,7 @@ use super::selector::{Maps, Selector, signed_type};
 use super::shared::{self, SharedPlan};
 use super::signs;
 use super::{Globals, SelectError, SelectOptions};
-use crate::analysis::{Endless, Multiprocessor};
+use crate::analysis::{Endless, Multiprocessor, SharedLifetimes};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Symbol};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
@@ -79,7 +79,8 @@ pub(super) fn select_entry(
     };
     let mut used = Used::default();
     scan(&mut selector, data.body, &mut used);
-    let shared = shared::layout(kernel, |buffer| used.buffers[buffer]);
+    let lifetimes = SharedLifetimes::of(kernel, data.body);
+    let shared = shared::layout(kernel, &lifetimes, |buffer| used.buffers[buffer]);
     for (_, offset) in &shared.offsets {
         symbols_of(offset, &mut used);
     }

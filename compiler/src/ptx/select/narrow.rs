@@ -57,7 +57,7 @@ impl Selector<'_> {
         let (from, source) = self.before_cast(value);
         let from = from.widened();
         let a = self.operand(source);
-        if scalar == Scalar::F16 { self.narrow_f16(from, a) } else { self.narrow_bf16(from, a) }
+        self.narrow_float(scalar, from, a)
     }
 
     /// A word that has a value of a narrow integer type in its lowest bits, and anything above them.
@@ -173,11 +173,7 @@ impl Selector<'_> {
                 self.selp(Type::B32, p, Operand::Int(1), Operand::Int(0)).into()
             }
             Scalar::F16 | Scalar::BF16 => {
-                let half = if scalar == Scalar::F16 {
-                    self.narrow_f16(Scalar::F32, value)
-                } else {
-                    self.narrow_bf16(Scalar::F32, value)
-                };
+                let half = self.narrow_float(scalar, Scalar::F32, value);
                 self.cvt(None, Type::U32, Type::U16, half.into()).into()
             }
             Scalar::F32 | Scalar::F64 => {

@@ -1,9 +1,9 @@
 //! Shared memory: where each buffer lies in a block's share, and how much a launch asks for.
 
+use crate::analysis::SharedLifetimes;
 use crate::ir::entities::{Block, Buffer};
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{BufferKind, Kernel};
 use crate::manifest::{BinaryOp, Expr};
-use cranelift_entity::EntitySet;
 
 /// Bytes of shared memory that a kernel may declare; more is asked for at launch.
 pub const STATIC_SHARED_BYTES: i64 = 48 * 1024;
@@ -22,22 +22,43 @@ pub struct SharedPlan {
 
 /// Lays out the shared buffers that a launch's body uses.
 pub fn plan(kernel: &Kernel, body: Block) -> SharedPlan {
-    let used = used(kernel, body);
-    layout(kernel, |buffer| used.contains(buffer))
+    let lifetimes = SharedLifetimes::of(kernel, body);
+    layout(kernel, &lifetimes, |buffer| lifetimes.is_used(buffer))
 }
 
-/// Lays out the shared buffers of a kernel that are used.
-pub(super) fn layout(kernel: &Kernel, is_used: impl Fn(Buffer) -> bool) -> SharedPlan {
-    let mut offsets = Vec::new();
+/// Lays out the shared buffers of a launch that are used, one after the other, but for those that live one after the other: they
+/// share memory. Where sizes are the launch's, nothing is shared.
+pub(super) fn layout(
+    kernel: &Kernel,
+    lifetimes: &SharedLifetimes,
+    is_used: impl Fn(Buffer) -> bool,
+) -> SharedPlan {
+    let mut offsets: Vec<(Buffer, Expr)> = Vec::new();
     let mut total = Expr::Int(0);
+    // What has a known place, from where to where.
+    let mut placed: Vec<(Buffer, i64, i64)> = Vec::new();
     for (buffer, data) in kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Shared) {
         if !is_used(buffer) {
             continue;
         }
-        offsets.push((buffer, total.clone()));
         let size = Expr::Int(data.element.size as i64);
-        let bytes = data.extents.iter().cloned().fold(size, multiply);
-        total = add(total, round_up(bytes));
+        let bytes = round_up(data.extents.iter().cloned().fold(size, multiply));
+        if let (Expr::Int(bytes), Expr::Int(end)) = (&bytes, &total) {
+            let is_free = |from: i64| {
+                let in_the_way = |(other, begin, end): &(Buffer, i64, i64)| {
+                    from < *end && *begin < from + bytes && !lifetimes.may_share(*other, buffer)
+                };
+                !placed.iter().any(in_the_way)
+            };
+            let begins = std::iter::once(0).chain(placed.iter().map(|(.., end)| *end));
+            let begin = begins.filter(|from| is_free(*from)).min().unwrap_or(*end);
+            placed.push((buffer, begin, begin.saturating_add(*bytes)));
+            offsets.push((buffer, Expr::Int(begin)));
+            total = Expr::Int(begin.saturating_add(*bytes).max(*end));
+            continue;
+        }
+        offsets.push((buffer, total.clone()));
+        total = add(total, bytes);
     }
     let dynamic = !matches!(total, Expr::Int(0..=STATIC_SHARED_BYTES));
     SharedPlan { offsets, total, dynamic }
@@ -46,21 +67,8 @@ pub(super) fn layout(kernel: &Kernel, is_used: impl Fn(Buffer) -> bool) -> Share
 /// Whether some launch of the kernel sizes its shared memory itself.
 pub fn is_dynamic(kernel: &Kernel) -> bool {
     // Where all would fit one launch, nobody need know which uses what.
-    layout(kernel, |_| true).dynamic
+    layout(kernel, &SharedLifetimes::default(), |_| true).dynamic
         && kernel.launches.values().any(|launch| plan(kernel, launch.body).dynamic)
-}
-
-/// The buffers that a block, or what is inside, uses.
-fn used(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
-    let mut used = EntitySet::new();
-    kernel.walk(body, &mut |_, inst| {
-        if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = kernel.insts[inst].payload
-            && !used.contains(buffer)
-        {
-            used.insert(buffer);
-        }
-    });
-    used
 }
 
 fn multiply(a: Expr, b: Expr) -> Expr {

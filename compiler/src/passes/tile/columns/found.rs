@@ -159,15 +159,19 @@ fn moves(seen: &Seen, axis: usize) -> bool {
     seen.steps[axis].as_ref().is_none_or(|step| !step.is_zero())
 }
 
+/// Whether an access moves with the walked axis, the last one, and with another one.
+fn is_of_columns(seen: &Seen, walked: usize) -> bool {
+    moves(seen, walked) && (0..walked).any(|axis| moves(seen, axis))
+}
+
 /// The axis of the loop along which all arrays run that move with it and with the walked one.
 fn lanes(kernel: &Kernel, found: &Found, own: &FxHashSet<Buffer>) -> Option<usize> {
     let walked = found.axes.len() - 1;
     let is_own = |seen: &&Seen| buffer_of(kernel, seen.inst).is_some_and(|buffer| own.contains(&buffer));
-    let of_columns = |seen: &&Seen| moves(seen, walked) && (0..walked).any(|axis| moves(seen, axis));
     let mut firsts = found
         .accesses
         .iter()
-        .filter(|seen| of_columns(seen) && !is_own(seen))
+        .filter(|seen| is_of_columns(seen, walked) && !is_own(seen))
         .map(|seen| seen.run.first().copied());
     let first = firsts.next()??;
     (first != walked && firsts.all(|other| other == Some(first))).then_some(first)
@@ -323,7 +327,8 @@ fn words(
         let (key, first, last) = match (own.contains(&buffer), data.opcode.is_load()) {
             (true, false) => ((buffer, leaf, None), at + 1, at + 1),
             (true, true) => ((buffer, leaf, None), at, at),
-            (false, true) if moves(seen, walked) => {
+            // What all columns share, as gains, is there once, and needed once.
+            (false, true) if is_of_columns(seen, walked) => {
                 let earlier = same.get(&place.inst).copied().unwrap_or(place.inst);
                 ((buffer, leaf, Some(earlier)), 0, at)
             }

@@ -39,6 +39,11 @@ const SLOTS: [i64; 2] = [4, 3];
 /// The same where they come through registers.
 const SLOTS_OF_REGISTERS: i64 = 2;
 
+/// Sums that a thread takes out of shared memory at a time.
+const PIECE: i64 = 16;
+/// What lies between two rows of sums in shared memory: as many elements as a fragment has columns.
+const PAD: i64 = 8;
+
 /// Rows and columns of a block: from those that few rows or few columns do not leave empty to the largest of which registers
 /// hold the sums.
 const TILES: [[i64; 2]; 7] = [[128, 256], [128, 128], [128, 64], [64, 128], [64, 64], [128, 32], [16, 128]];
@@ -82,6 +87,8 @@ pub struct Plan {
     pub whole_sides: [bool; 2],
     /// Whether two columns that a thread has side by side have the same indices but for the last one.
     pub paired: bool,
+    /// Whether the sums go through shared memory, out of which a loop takes some rows at a time.
+    pub staged: bool,
     /// How many pieces the steps are cut into, if not one.
     pub pieces: Option<Expr>,
 }
@@ -96,9 +103,28 @@ impl Shape {
         [0, 1].map(|side| self.tile[side] / self.warps[side])
     }
 
-    /// Elements of the rows, or of the columns, that shared memory has for a chunk.
-    fn elements(&self, side: usize) -> i64 {
-        self.tile[side] * self.depth
+    /// Rows of the sums that are taken out of shared memory at a time.
+    pub fn piece_rows(&self) -> i64 {
+        (PIECE * self.threads() / self.tile[1]).clamp(1, self.tile[0])
+    }
+
+    /// Elements of shared memory from one row of the sums to the next: rows that fragments store together are in banks of their
+    /// own.
+    pub fn pitch(&self) -> i64 {
+        self.tile[1] + PAD
+    }
+
+    /// Bytes of shared memory that a chunk of both factors takes.
+    fn chunk_bytes(&self, found: &Found) -> i64 {
+        let of_side = |side: usize| {
+            self.tile[side] * self.depth * found.parts[side] as i64 * found.scalars[side].size() as i64
+        };
+        (0..2).map(of_side).sum()
+    }
+
+    /// Whether the sums, of 32 bits each, find room where the chunks were.
+    pub fn has_room_for_sums(&self, found: &Found) -> bool {
+        self.tile[0] * self.pitch() * 4 <= self.chunk_bytes(found) * self.slots
     }
 }
 
@@ -145,8 +171,7 @@ fn shape(
                 continue;
             }
             shape.resident = (REGISTERS as i64 / (threads * registers)).clamp(1, 4);
-            let of_side = |side: usize| shape.elements(side) * found.parts[side] as i64;
-            let bytes: i64 = (0..2).map(of_side).sum::<i64>() * size;
+            let bytes = shape.chunk_bytes(found);
             let room = i64::from(target.shared_bytes);
             let wanted = if copied.contains(&true) { SLOTS[1] } else { SLOTS_OF_REGISTERS };
             shape.resident = shape.resident.min(room / (bytes * wanted));

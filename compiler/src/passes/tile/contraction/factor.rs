@@ -31,7 +31,7 @@ pub struct Factor {
     pub along_steps: bool,
     /// Whether its rows, or columns, are apart by the same everywhere.
     pub is_even: bool,
-    /// What it is loaded from.
+    /// What it is loaded from; `factor` where it is computed of indices alone.
     pub array: String,
 }
 
@@ -148,15 +148,13 @@ pub fn factor(kernel: &Kernel, value: Value, scalar: Scalar) -> Factor {
         Payload::Access { buffer, .. } => kernel.buffers[buffer].element.as_scalar() == Some(scalar),
         _ => false,
     };
-    let mut array = String::new();
+    let mut array = None;
     crate::analysis::code(kernel, value, &mut |inst, _| {
-        if array.is_empty()
-            && kernel.insts[inst].opcode.is_load()
-            && let Some(buffer) = buffer_of(kernel, inst)
-        {
-            array = kernel.buffers[buffer].name.clone();
+        if array.is_none() && kernel.insts[inst].opcode.is_load() {
+            array = buffer_of(kernel, inst).map(|buffer| kernel.buffers[buffer].name.clone());
         }
     });
+    let array = array.unwrap_or_else(|| "factor".to_string());
     if !loads.iter().all(of) {
         loads.clear();
     }

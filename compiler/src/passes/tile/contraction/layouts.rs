@@ -9,7 +9,8 @@ use crate::ir::entities::Block;
 use crate::ir::kernel::{AxisSet, Kernel, Tile, TileAxis};
 use crate::layout::{Dimension, ValueLayout};
 
-const NAMES: [&str; 7] = ["row", "column", "step", "chunk", "chunk_vector", "row_vector", "column_vector"];
+const NAMES: [&str; 8] =
+    ["row", "column", "step", "chunk", "chunk_vector", "row_vector", "column_vector", "piece_row"];
 
 /// Layouts of all axes that code has together; a value that lacks some has its slice.
 pub struct Layouts {
@@ -26,7 +27,8 @@ impl Layouts {
     pub fn new(shape: &Shape) -> Self {
         let [rows, columns] = shape.tile;
         let [chunks, of_rows, of_columns] = [shape.depth, rows, columns].map(|extent| extent / shape.copy);
-        let extents = [rows, columns, shape.steps, shape.depth, chunks, of_rows, of_columns];
+        let extents =
+            [rows, columns, shape.steps, shape.depth, chunks, of_rows, of_columns, shape.piece_rows()];
         let axis =
             |(name, extent): (&&str, i64)| TileAxis { name: (*name).to_string(), extent: extent as u64 };
         let axes = NAMES.iter().zip(extents).map(axis).collect();
@@ -67,8 +69,9 @@ impl Layouts {
         Some(homes)
     }
 
-    /// A home of two axes, with lanes along the first one, and what is left of them and warps along the second.
-    pub fn along(&mut self, fast: usize, slow: usize, shape: &Shape) -> Option<Home> {
+    /// A home of two axes, with so many neighbours of a thread and lanes along the first one, and what is left of them and warps
+    /// along the second.
+    pub fn along(&mut self, [fast, slow]: [usize; 2], vector: u64, shape: &Shape) -> Option<Home> {
         let mut left = [self.axes[fast].extent, self.axes[slow].extent];
         let names = [NAMES[fast], NAMES[slow]];
         let mut layout: Option<ValueLayout> = None;
@@ -82,6 +85,8 @@ impl Layouts {
             }
             Some(())
         };
+        digit(0, Dimension::Register, vector)?;
+        left[0] /= vector;
         let warps = (shape.threads() / 32) as u64;
         let mut of_threads = [(Dimension::Lane, 32), (Dimension::Warp, warps)];
         for (dimension, count) in &mut of_threads {

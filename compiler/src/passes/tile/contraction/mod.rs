@@ -193,9 +193,15 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
             *whole = all_hold(kernel, launch, none(rest));
         }
     }
-    // Two neighbours that a thread has of the results are stored together where they may be.
+    let staged = shape.has_room_for_sums(found);
+    // Neighbours that a thread has of the results are stored together where they may be.
     let mut paired = false;
-    for needed in pairs(kernel, found) {
+    if staged {
+        for needed in neighbours(kernel, found, results::NEIGHBOURS) {
+            all_hold(kernel, launch, needed);
+        }
+    }
+    for needed in neighbours(kernel, found, 2) {
         paired |= all_hold(kernel, launch, needed);
     }
     let columns = found.of_side(1);
@@ -205,7 +211,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
             let rest = Expr::binary(BinaryOp::Rem, last.extent.clone(), Expr::Int(2));
             last.low == Expr::Int(0) && all_hold(kernel, launch, none(&Some(rest)))
         });
-    Some(Plan { shape: shape.clone(), copied, whole, whole_sides, paired, pieces })
+    Some(Plan { shape: shape.clone(), copied, whole, whole_sides, paired, staged, pieces })
 }
 
 /// That there are as many rows and columns as an instruction has: with fewer, most of it is for nothing.
@@ -277,8 +283,8 @@ fn vectors(kernel: &Kernel, found: &Found, side: usize, lanes: u64) -> Option<Ve
     Some(of_parts.collect::<Option<Vec<_>>>()?.concat())
 }
 
-/// For each array that is stored: what must hold for two columns side by side to be one access.
-fn pairs(kernel: &Kernel, found: &Found) -> Vec<Vec<Expr>> {
+/// For each array that is stored: what must hold for so many columns side by side to be one access.
+fn neighbours(kernel: &Kernel, found: &Found, count: u64) -> Vec<Vec<Expr>> {
     let columns = found.of_side(1);
     let Some(last) = columns.last() else { return Vec::new() };
     let mut stores = Vec::new();
@@ -291,7 +297,7 @@ fn pairs(kernel: &Kernel, found: &Found) -> Vec<Vec<Expr>> {
     let mut affine = Affine::new(kernel);
     let needed = stores.into_iter().filter_map(|store| {
         let step = affine.step(store, last.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
-        aligned(kernel, &[*last], step, store, 2).filter(|needed| !needed.is_empty())
+        aligned(kernel, &[*last], step, store, count).filter(|needed| !needed.is_empty())
     });
     needed.collect()
 }

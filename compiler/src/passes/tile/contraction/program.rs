@@ -26,6 +26,7 @@ use super::grid::{bases, grid, split};
 use super::layouts::{Home, Layouts, place};
 use super::operands::{Strides, fill_axes, needed, shared, strides};
 use super::parts::total;
+use super::results::Staging;
 use super::steps::range_of_steps;
 use crate::analysis::Affine;
 use crate::ir::clone::{ValueMap, mapped};
@@ -52,11 +53,18 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let mut fills = [0; 2];
     for (side, fill) in fills.iter_mut().enumerate() {
         let [fast, slow] = fill_axes(&found, plan, side);
-        let Some(home) = layouts.along(fast, slow, shape) else { return false };
+        let Some(home) = layouts.along([fast, slow], 1, shape) else { return false };
         *fill = home;
     }
     let (body, mut map) = around(kernel, launch, found.forall);
     let buffers = [0, 1].map(|side| shared(kernel, &found, shape, side));
+    let staging = match plan.staged {
+        false => None,
+        true => Some(Staging::new(kernel, &found, &mut layouts, shape)),
+    };
+    if staging.as_ref().is_some_and(Option::is_none) {
+        return false;
+    }
     let needed = [0, 1].map(|side| needed(kernel, &found, plan, side));
     let strides = [0, 1].map(|side| strides(kernel, &found, plan, side));
     let grid = grid(&found, shape);
@@ -81,6 +89,7 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
         fragments,
         fills,
         buffers,
+        staging: staging.flatten(),
         needed,
         pointers: [None, None],
         counts: [false; 2],
@@ -124,6 +133,8 @@ pub(super) struct Program<'p> {
     /// Of what is brought of each factor.
     fills: [Home; 2],
     buffers: [Buffer; 2],
+    /// Where the sums go through, if they do.
+    pub(super) staging: Option<Staging>,
     needed: [EntitySet<Inst>; 2],
     pointers: [Option<Pointer>; 2],
     /// Whether the steps of a factor are counted along the last of their axes, for all of them lie evenly.
