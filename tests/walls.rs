@@ -181,6 +181,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "soa",
             "speculate",
             "split_residues",
+            "strip_mine",
             "trim_reductions",
             "unroll_and_jam",
         ],

@@ -59,6 +59,10 @@ pub fn run(options: &RunOptions) -> Result<()> {
     }
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
     messages::set_levels(&mut compile, &options.levels, Advise::Everything)?;
+    // A text in the place of the PTX has the entries of all kernels.
+    if options.ptx.is_none() {
+        compile.only.clone_from(&options.kernel.kernel);
+    }
     let mut compilation =
         messages::compile(&source, &compile, options.kernel.kernel.as_deref(), MessageFormat::Human)?;
     if let Some(path) = &options.ptx {

@@ -40,8 +40,8 @@ pub struct Schedule {
     pub factored: Vec<String>,
     /// Axes of reductions that are loops in order in the source: of these a directive can say no more than how to unroll them.
     pub in_order: Vec<String>,
-    /// Axes that are digits of one that the source has: no directive can name them.
-    pub digits: Vec<String>,
+    /// Axes that count something else than any of the source does: no directive can name them.
+    pub remade: Vec<String>,
 }
 
 /// Directives that count where a condition on sizes and parameters holds.
@@ -277,7 +277,7 @@ impl Schedule {
         let is_unrolled = matches!(choice.directive, Directive::Unroll { .. });
         let subject = choice.directive.subject().filter(|_| !is_unrolled);
         choice.reproducible &= !subject.is_some_and(|name| self.in_order.iter().any(|known| known == name));
-        choice.reproducible &= !self.digits.iter().any(|name| choice.directive.names(name));
+        choice.reproducible &= !self.remade.iter().any(|name| choice.directive.names(name));
         self.choices.record(choice);
     }
 

@@ -43,6 +43,7 @@ use super::split_reductions::SplitReductions;
 use super::split_residues::SplitResidues;
 use super::stage::Stage;
 use super::strength_reduce::StrengthReduce;
+use super::strip_mine::StripMine;
 use super::threads::ThreadsPass;
 use super::tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
 use super::trim_reductions::TrimReductions;
@@ -113,6 +114,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(ConcatenateProducts), false),
         // After `hoist_reductions`, which gives products launches of their own; before `tile`, for whose products it is.
         (Arc::new(PackOperands), false),
+        // After `hoist_reductions`, which gives loops launches of their own; before all that asks how long rows are.
+        (Arc::new(StripMine), false),
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         // Takes launches before `map` does, which is for what stays loops.

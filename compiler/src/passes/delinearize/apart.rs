@@ -70,7 +70,7 @@ fn name(kernel: &mut Kernel, inst: Inst, axis: usize, digits: &Digits) {
         let name = said.chain(numbered).find(is_free).unwrap_or_default();
         // The highest digit comes first.
         kernel.axes[axes[axis + count - 1 - digit]].name.clone_from(&name);
-        kernel.schedule.digits.push(name);
+        kernel.schedule.remade.push(name);
     }
 }
 

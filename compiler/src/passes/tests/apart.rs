@@ -112,6 +112,10 @@ const PLACES: &[(&str, Place)] = &[
         "split_reductions: the first index is the long one",
         for_sizes(at("reductions/several_axes.krn", "two_sums", &[("b", 2), ("c", 700), ("o", 33)])),
     ),
+    (
+        "strip_mine: the last neighbour is left out",
+        at("reductions/packed_rows.krn", "pairs", &[("k", 5), ("n", 3)]),
+    ),
     ("fold: the other sign", at("stage/signs.krn", "turned", &[("n", 5)])),
     (
         "shared memory: what is used at once has one place",

@@ -87,6 +87,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only reductions that count from where an index stands; tests/kernels/reductions/rebased.krn has them",
     ),
     (
+        "strip_mine",
+        "only rows that another loop takes several elements at a time of; tests/kernels/reductions/packed_rows.krn has them",
+    ),
+    (
         "trim_reductions",
         "only reductions that a condition on their index cuts; tests/kernels/reductions/trimmed.krn has them",
     ),
