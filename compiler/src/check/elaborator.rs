@@ -316,7 +316,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             return self.poisoned();
         }
         if self.unbound.contains(&name.name) {
-            // That is told where it stands in a shape.
+            // That is told where it stands in a shape, or the first time in its own `let`.
             return self.poisoned();
         }
         if self.home == Home::Shape {
@@ -327,6 +327,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             self.checker.global_names(|global| matches!(global, Global::Constant(_) | Global::Static(_))),
         );
         names.sort_unstable();
+        if self.defining.is_some_and(|own| own.name == name.name) {
+            self.unbound.insert(name.name.clone());
+        }
         let unknown = Diagnostic::error(
             codes::E0101,
             name.span,
