@@ -28,7 +28,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 ///
 /// What is computed element by element has one layout. An access that costs more in it than in its own, with a conversion on
 /// top, has its own (`ways.rs`). Coordinates, and what follows from them alone, are computed in each layout rather than
-/// converted. Loads whose subscripts follow from coordinates come first, so that all are under way before anything waits.
+/// converted. Loads whose subscripts follow from coordinates come first, so that all are under way before anything waits; what lacks
+/// an axis, as a gain, is near, and comes where it is used.
 ///
 /// Takes straight programs, with reductions and without control. Others are left open, and say their layouts themselves.
 pub struct Layouts;
@@ -104,6 +105,7 @@ fn place(kernel: &mut Kernel, launch: Launch) -> Option<()> {
     for inst in &insts {
         let data = &placing.kernel.insts[*inst];
         let is_early = data.opcode.is_load()
+            && placing.is_whole(*inst)
             && !mutant!(
                 "layouts: a load comes before a store of its array",
                 buffer_of(placing.kernel, *inst).is_some_and(|buffer| written.contains(&buffer)),
@@ -246,6 +248,12 @@ struct Placing<'k> {
 }
 
 impl Placing<'_> {
+    /// Whether an access goes along all axes.
+    fn is_whole(&self, inst: Inst) -> bool {
+        let tile = self.kernel.whole_tile(self.kernel.insts[inst].arguments.iter());
+        tile.is_some_and(|tile| (0..self.axes.len()).all(|axis| tile.axes.contains(axis)))
+    }
+
     fn follows_from_coordinates(&self, values: &[Value]) -> bool {
         follows_from_coordinates(self.kernel, values)
     }

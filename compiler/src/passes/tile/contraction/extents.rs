@@ -85,8 +85,8 @@ pub struct Plan {
     pub whole: bool,
     /// Whether the rows of all tiles are there, and the columns.
     pub whole_sides: [bool; 2],
-    /// Whether two columns that a thread has side by side have the same indices but for the last one.
-    pub paired: bool,
+    /// How many columns side by side a thread stores together, whose indices are the same but for the last one: a power of two.
+    pub together: i64,
     /// Whether the sums go through shared memory, out of which a loop takes some rows at a time.
     pub staged: bool,
     /// How many pieces the steps are cut into, if not one.

@@ -194,24 +194,8 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
         }
     }
     let staged = shape.has_room_for_sums(found);
-    // Neighbours that a thread has of the results are stored together where they may be.
-    let mut paired = false;
-    if staged {
-        for needed in neighbours(kernel, found, results::NEIGHBOURS) {
-            all_hold(kernel, launch, needed);
-        }
-    }
-    for needed in neighbours(kernel, found, 2) {
-        paired |= all_hold(kernel, launch, needed);
-    }
-    let columns = found.of_side(1);
-    let paired = paired
-        && columns.len() > 1
-        && columns.last().is_some_and(|last| {
-            let rest = Expr::binary(BinaryOp::Rem, last.extent.clone(), Expr::Int(2));
-            last.low == Expr::Int(0) && all_hold(kernel, launch, none(&Some(rest)))
-        });
-    Some(Plan { shape: shape.clone(), copied, whole, whole_sides, paired, staged, pieces })
+    let together = together(kernel, launch, found, if staged { &[4, 2] } else { &[2] });
+    Some(Plan { shape: shape.clone(), copied, whole, whole_sides, together, staged, pieces })
 }
 
 /// That there are as many rows and columns as an instruction has: with fewer, most of it is for nothing.
@@ -281,6 +265,29 @@ fn vectors(kernel: &Kernel, found: &Found, side: usize, lanes: u64) -> Option<Ve
     }
     let of_parts = factor.loads.iter().map(|load| aligned(kernel, axes, step.as_wrapped(), *load, lanes));
     Some(of_parts.collect::<Option<Vec<_>>>()?.concat())
+}
+
+/// How many columns side by side are stored together, of these numbers the first one that can be.
+fn together(kernel: &mut Kernel, launch: Launch, found: &Found, counts: &[i64]) -> i64 {
+    let columns = found.of_side(1);
+    let Some(last) = columns.last() else { return 1 };
+    for count in counts {
+        // They are taken apart once.
+        let rest = Expr::binary(BinaryOp::Rem, last.extent.clone(), Expr::Int(*count));
+        let whole = Expr::binary(BinaryOp::Equal, rest, Expr::Int(0));
+        let are_one = columns.len() == 1 || last.low == Expr::Int(0) && all_hold(kernel, launch, vec![whole]);
+        if !are_one {
+            continue;
+        }
+        let mut are_stored = false;
+        for needed in neighbours(kernel, found, *count as u64) {
+            are_stored |= all_hold(kernel, launch, needed);
+        }
+        if are_stored {
+            return *count;
+        }
+    }
+    1
 }
 
 /// For each array that is stored: what must hold for so many columns side by side to be one access.

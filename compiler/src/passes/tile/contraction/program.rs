@@ -60,7 +60,7 @@ pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
     let buffers = [0, 1].map(|side| shared(kernel, &found, shape, side));
     let staging = match plan.staged {
         false => None,
-        true => Some(Staging::new(kernel, &found, &mut layouts, shape)),
+        true => Some(Staging::new(kernel, &found, &mut layouts, plan)),
     };
     if staging.as_ref().is_some_and(Option::is_none) {
         return false;

@@ -5,7 +5,7 @@
 //! there once.
 
 use super::axes::{COLUMN, OF_AXIS, PIECE_ROW, ROW};
-use super::extents::Shape;
+use super::extents::Plan;
 use super::found::Found;
 use super::grid::split;
 use super::layouts::{Home, Layouts, place};
@@ -22,8 +22,6 @@ use crate::passes::tile::program::Writer;
 
 /// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
 const SHORT: usize = 16;
-/// Neighbours along the columns that a thread takes out of shared memory at once: a vector.
-pub const NEIGHBOURS: u64 = 4;
 
 /// Shared memory that sums go through.
 #[derive(Clone, Copy)]
@@ -34,8 +32,9 @@ pub struct Staging {
 }
 
 impl Staging {
-    pub fn new(kernel: &mut Kernel, found: &Found, layouts: &mut Layouts, shape: &Shape) -> Option<Self> {
-        let pieces = layouts.along([COLUMN, PIECE_ROW], NEIGHBOURS, shape)?;
+    pub fn new(kernel: &mut Kernel, found: &Found, layouts: &mut Layouts, plan: &Plan) -> Option<Self> {
+        let shape = &plan.shape;
+        let pieces = layouts.along([COLUMN, PIECE_ROW], plan.together as u64, shape)?;
         let scalar = kernel.value_type(kernel.insts[found.reduce].results[0]);
         let sums = kernel.buffers.push(BufferData {
             name: "sums".to_string(),
@@ -55,18 +54,19 @@ impl Staging {
 }
 
 impl Program<'_> {
-    /// The indices of a row or a column of the results. Of two columns side by side they are taken apart once.
+    /// The indices of a row or a column of the results. Of columns that are stored together they are taken apart once.
     fn split_results(&self, emit: &mut Emit<'_>, side: usize, coordinate: Value, map: &mut ValueMap) {
         let axes = self.found.of_side(side);
-        let Some(last) = axes.last().filter(|_| side == 1 && self.plan.paired) else {
+        let together = self.plan.together;
+        let Some(last) = axes.last().filter(|_| side == 1 && together > 1 && axes.len() > 1) else {
             return split(emit, &axes, coordinate, map);
         };
-        let one = emit.int(1);
-        let odd = emit.binary(Opcode::And, coordinate, one);
-        let even = emit.sub(coordinate, odd);
-        split(emit, &axes, even, map);
-        let index = emit.add(mapped(map, last.index), odd);
-        map.insert(last.index, mutant!("tile contraction: odd columns are the even ones", index, even));
+        let most = emit.int(together - 1);
+        let behind = emit.binary(Opcode::And, coordinate, most);
+        let first = emit.sub(coordinate, behind);
+        split(emit, &axes, first, map);
+        let index = emit.add(mapped(map, last.index), behind);
+        map.insert(last.index, mutant!("tile contraction: odd columns are the even ones", index, first));
     }
 
     /// What the loop's body does with the sums. Blocks that lie inside store neighbours together, where that is little code.
