@@ -53,7 +53,8 @@ fn indices_are_narrow_below_2_to_the_31() {
         assert_eq!(entries(wrapped, &[m, n]), [entry], "m = {m}, n = {n}");
     }
     // It is the product that counts here, and the divisor.
-    let flattened = "kernel k(x: u8[m, n]) -> y: u8[m * n] { y[i] = x[i / n, i % n] }\n";
+    let flattened =
+        "kernel k(x: u8[m, n]) -> y: u8[m * n] { y[i] = (x[i / n, i % n] + (i % 7) as u32) as u8 }\n";
     for (m, n, entry) in [
         (1, EDGE - 1, "k_narrow"),
         (2, EDGE / 2, "k"),

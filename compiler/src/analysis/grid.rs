@@ -51,10 +51,7 @@ fn interval(expr: &Expr, symbol: &impl Fn(usize) -> Option<(i128, i128)>) -> Opt
                 BinaryOp::Sub => (a?.0.checked_sub(b?.1)?, a?.1.checked_sub(b?.0)?),
                 BinaryOp::Max => (a?.0.max(b?.0), a?.1.max(b?.1)),
                 BinaryOp::Mul if a?.0 >= 0 && b?.0 >= 0 => (a?.0.checked_mul(b?.0)?, a?.1.checked_mul(b?.1)?),
-                BinaryOp::CeilDiv | BinaryOp::Div if a?.0 >= 0 && b?.0 >= 1 => {
-                    let most = a?.1 / b?.0;
-                    (0, most + 1)
-                }
+                BinaryOp::CeilDiv | BinaryOp::Div if b?.0 >= 1 => (a?.0.min(0), a?.1.max(0) / b?.0 + 1),
                 _ => return None,
             }
         }

@@ -33,7 +33,12 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
-    if loops.is_empty() {
+    // The pieces of a reduction have their threads.
+    let is_shared = |inst: &Inst| {
+        let axes = kernel.insts[*inst].payload.axes().iter();
+        axes.flat_map(|axis| &kernel.axes[*axis].factors).any(|factor| factor.level.is_parallel())
+    };
+    if loops.is_empty() || loops.iter().any(is_shared) {
         return None;
     }
     let exchanges = !to_exchange(kernel, body, &loops)?.is_empty();
