@@ -1,6 +1,6 @@
 //! How many elements a row has: as the host knows it, or on average.
 
-use crate::analysis::Affine;
+use crate::analysis::{Affine, Atom, Endless};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::manifest::{BinaryOp, Expr};
@@ -62,6 +62,19 @@ fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
     let moving = axes.filter(|(_, index)| affine.any_depends(&[low, high], **index));
     let rows = moving.map(|((low, high), _)| kernel.symbolic_extent(low, high));
     let rows = rows.reduce(|left, right| Some(Expr::binary(BinaryOp::Mul, left?, right?)))??;
+    // From 0 to the row's number, or from there to the end.
+    let moves = |affine: &mut Affine, end: Value| {
+        kernel.symbolic(end).is_none()
+            && affine.form(end).atoms().into_iter().all(|atom| match atom {
+                Atom::Value(value) => around.contains(&value),
+                Atom::Symbol(_) => true,
+            })
+    };
+    // Or to where memory says.
+    let mut endless = Endless::new(kernel);
+    let mut ends = |end: Value| moves(&mut affine, end) || endless.is_of_memory(end);
+    let is_part =
+        kernel.symbolic(low).is_some() && ends(high) || kernel.symbolic(high).is_some() && ends(low);
     let mut found = None;
     kernel.walk(region, &mut |_, inst| {
         let data = &kernel.insts[inst];
@@ -78,8 +91,7 @@ fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
             found = Some(Expr::Int(1));
         } else if others.is_empty() {
             found = Some(Expr::binary(BinaryOp::Div, extent, rows.clone()));
-        } else if of_row {
-            // From the first one to the row's number, from there to the last one, or where memory says.
+        } else if of_row && is_part {
             found = Some(Expr::binary(BinaryOp::Div, extent, Expr::Int(2)));
         }
     });

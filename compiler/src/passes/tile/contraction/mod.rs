@@ -193,7 +193,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
             *whole = all_hold(kernel, launch, none(rest));
         }
     }
-    let staged = shape.has_room_for_sums(found);
+    let staged = shape.has_room_for_sums(found) && results::pays(kernel, found);
     let together = together(kernel, launch, found, if staged { &[4, 2] } else { &[2] });
     Some(Plan { shape: shape.clone(), copied, whole, whole_sides, together, staged, pieces })
 }
@@ -281,7 +281,7 @@ fn together(kernel: &mut Kernel, launch: Launch, found: &Found, counts: &[i64]) 
         }
         let mut are_stored = false;
         for needed in neighbours(kernel, found, *count as u64) {
-            are_stored |= all_hold(kernel, launch, needed);
+            are_stored |= needed.is_empty() || all_hold(kernel, launch, needed);
         }
         if are_stored {
             return *count;
@@ -304,7 +304,7 @@ fn neighbours(kernel: &Kernel, found: &Found, count: u64) -> Vec<Vec<Expr>> {
     let mut affine = Affine::new(kernel);
     let needed = stores.into_iter().filter_map(|store| {
         let step = affine.step(store, last.index).flatten().as_ref().and_then(Polynomial::as_wrapped);
-        aligned(kernel, &[*last], step, store, count).filter(|needed| !needed.is_empty())
+        aligned(kernel, &[*last], step, store, count)
     });
     needed.collect()
 }

@@ -15,13 +15,27 @@ use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Short};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{Expr, Layout};
 use crate::mutants::mutant;
+use crate::passes::contiguous::WORD_BYTES;
+use crate::passes::tile::found::{buffer_of, scalar_of};
 use crate::passes::tile::program::Writer;
 
 /// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
 const SHORT: usize = 16;
+
+/// Whether it pays to take sums through shared memory: where results are narrow, so that fragments store parts of sectors, or the
+/// code is long. Elsewhere fragments have whole sectors.
+pub fn pays(kernel: &Kernel, found: &Found) -> bool {
+    let mut are_narrow = false;
+    kernel.walk(found.body, &mut |_, inst| {
+        let is_store = kernel.insts[inst].opcode.info().effect == Effect::Write;
+        are_narrow |=
+            is_store && buffer_of(kernel, inst).is_some() && scalar_of(kernel, inst).size() < WORD_BYTES;
+    });
+    are_narrow || found.code(kernel) > SHORT
+}
 
 /// Shared memory that sums go through.
 #[derive(Clone, Copy)]
