@@ -149,7 +149,8 @@ fn loop_of(kernel: &Kernel, inst: Inst) -> Option<Loop> {
 /// Makes a reduction of a block take so many neighbours at a time.
 fn strip(kernel: &mut Kernel, block: Block, reduce: Inst, count: i64) -> Option<()> {
     let (_, high) = kernel.loop_bounds(reduce).pop()?;
-    let fewer = polynomial_of(&kernel.symbolic(high)?)?.divided_exactly(count.into())?;
+    let words = mutant!("strip_mine: as many words as elements", count, 1);
+    let fewer = polynomial_of(&kernel.symbolic(high)?)?.divided_exactly(words.into())?;
     let high = before(kernel, block, reduce, |emit| emitted(emit, &fewer))??;
     let old = kernel.insts[reduce].regions[0];
     let span = kernel.insts[reduce].span;
@@ -160,7 +161,7 @@ fn strip(kernel: &mut Kernel, block: Block, reduce: Inst, count: i64) -> Option<
     let first = emit.mul_int(index, count);
     let mut sums = terms(&mut emit, reduce, first);
     for at in 1..mutant!("strip_mine: the last neighbour is left out", count, count - 1) {
-        let place = emit.add_int(first, at);
+        let place = emit.add_int(first, mutant!("strip_mine: all neighbours are the first", at, 0));
         sums = iteration(&mut emit, reduce, &[place], &sums);
     }
     emit.inst(Opcode::Yield, Payload::None, &sums);

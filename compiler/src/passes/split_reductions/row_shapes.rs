@@ -154,9 +154,10 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
     let mut widths = vec![vector, if vector == 8 { 4 } else { 1 }, 1];
     widths.dedup();
     // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
-    let several =
+    let of_several =
         |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis));
-    let short = rows.short && !kernel.schedule.directives.iter().any(|said| several(&said.directive));
+    let several = kernel.schedule.directives.iter().any(|said| of_several(&said.directive));
+    let short = rows.short && !several;
     // Short ones at once, by as few lanes as can: what lies beyond the row's end costs as much as what lies within. Where rows
     // are not multiples of a vector, scalar by scalar.
     let of_lane = (GROUPS / vector).max(1);
@@ -240,7 +241,7 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         (_, false) => 256,
     };
     let long = said.threads.unwrap_or(long);
-    if rows.packs {
+    if rows.packs && !several {
         shapes.extend(TEAMS.iter().map(|(lanes, _, suffix)| shape(*suffix, *lanes, None, 1, false)));
     }
     for vector in widths {

@@ -33,12 +33,7 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
-    // The pieces of a reduction have their threads.
-    let is_shared = |inst: &Inst| {
-        let axes = kernel.insts[*inst].payload.axes().iter();
-        axes.flat_map(|axis| &kernel.axes[*axis].factors).any(|factor| factor.level.is_parallel())
-    };
-    if loops.is_empty() || loops.iter().any(is_shared) {
+    if loops.is_empty() {
         return None;
     }
     let exchanges = !to_exchange(kernel, body, &loops)?.is_empty();

@@ -116,6 +116,14 @@ const PLACES: &[(&str, Place)] = &[
         "strip_mine: the last neighbour is left out",
         at("reductions/packed_rows.krn", "pairs", &[("k", 5), ("n", 3)]),
     ),
+    (
+        "strip_mine: all neighbours are the first",
+        at("reductions/packed_rows.krn", "pairs", &[("k", 5), ("n", 3)]),
+    ),
+    (
+        "strip_mine: as many words as elements",
+        at("reductions/packed_rows.krn", "pairs", &[("k", 5), ("n", 3)]),
+    ),
     ("fold: the other sign", at("stage/signs.krn", "turned", &[("n", 5)])),
     (
         "shared memory: what is used at once has one place",
