@@ -3,7 +3,6 @@
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
-use crate::mutants::mutant;
 use cranelift_entity::SecondaryMap;
 
 /// When a buffer is used: positions of instructions of a launch's body, what is inside of them included.
@@ -69,7 +68,6 @@ impl SharedLifetimes {
         let between = |at: usize| early.last < at && at < late.first;
         let is_done =
             |barrier: usize| !early.is_copied || self.waits.iter().any(|at| between(*at) && *at < barrier);
-        let may = self.barriers.iter().any(|at| between(*at) && is_done(*at));
-        mutant!("shared memory: what is used at once has one place", may, true)
+        self.barriers.iter().any(|at| between(*at) && is_done(*at))
     }
 }

@@ -4,6 +4,7 @@ use crate::analysis::SharedLifetimes;
 use crate::ir::entities::{Block, Buffer};
 use crate::ir::kernel::{BufferKind, Kernel};
 use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
 
 /// Bytes of shared memory that a kernel may declare; more is asked for at launch.
 pub const STATIC_SHARED_BYTES: i64 = 48 * 1024;
@@ -46,7 +47,9 @@ pub(super) fn layout(
         if let (Expr::Int(bytes), Expr::Int(end)) = (&bytes, &total) {
             let is_free = |from: i64| {
                 let in_the_way = |(other, begin, end): &(Buffer, i64, i64)| {
-                    from < *end && *begin < from + bytes && !lifetimes.may_share(*other, buffer)
+                    let is_there = from < *end && *begin < from + bytes;
+                    let may_share = lifetimes.may_share(*other, buffer);
+                    is_there && !mutant!("shared memory: what is used at once has one place", may_share, true)
                 };
                 !placed.iter().any(in_the_way)
             };

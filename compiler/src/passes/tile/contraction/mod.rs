@@ -48,6 +48,7 @@ mod pieces;
 mod program;
 mod range;
 mod results;
+mod staging;
 mod steps;
 
 use super::blocks::aligned;
@@ -193,7 +194,7 @@ fn plan(kernel: &mut Kernel, launch: Launch, found: &Found, target: &TargetFacts
             *whole = all_hold(kernel, launch, none(rest));
         }
     }
-    let staged = shape.has_room_for_sums(found) && results::pays(kernel, found);
+    let staged = shape.has_room_for_sums(found) && staging::pays(kernel, found);
     let together = together(kernel, launch, found, if staged { &[4, 2] } else { &[2] });
     Some(Plan { shape: shape.clone(), copied, whole, whole_sides, together, staged, pieces })
 }

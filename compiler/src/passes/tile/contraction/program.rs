@@ -26,7 +26,7 @@ use super::grid::{bases, grid, split};
 use super::layouts::{Home, Layouts, place};
 use super::operands::{Strides, fill_axes, needed, shared, strides};
 use super::parts::total;
-use super::results::Staging;
+use super::staging::Staging;
 use super::steps::range_of_steps;
 use crate::analysis::Affine;
 use crate::ir::clone::{ValueMap, mapped};

@@ -5,67 +5,17 @@
 //! there once.
 
 use super::axes::{COLUMN, OF_AXIS, PIECE_ROW, ROW};
-use super::extents::Plan;
-use super::found::Found;
 use super::grid::split;
-use super::layouts::{Home, Layouts, place};
+use super::layouts::{Home, place};
 use super::program::Program;
-use crate::data::ElementType;
+use super::staging::{SHORT, Staging};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Value};
-use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Short};
-use crate::ir::op::{Effect, Opcode};
-use crate::manifest::{Expr, Layout};
+use crate::ir::entities::Value;
+use crate::ir::kernel::{Payload, Short};
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
-use crate::passes::contiguous::WORD_BYTES;
-use crate::passes::tile::found::{buffer_of, scalar_of};
 use crate::passes::tile::program::Writer;
-
-/// Instructions of a loop's body, beside the sum, that are written twice: with masks and without.
-const SHORT: usize = 16;
-
-/// Whether it pays to take sums through shared memory: where results are narrow, so that fragments store parts of sectors, or the
-/// code is long. Elsewhere fragments have whole sectors.
-pub fn pays(kernel: &Kernel, found: &Found) -> bool {
-    let mut are_narrow = false;
-    kernel.walk(found.body, &mut |_, inst| {
-        let is_store = kernel.insts[inst].opcode.info().effect == Effect::Write;
-        are_narrow |=
-            is_store && buffer_of(kernel, inst).is_some() && scalar_of(kernel, inst).size() < WORD_BYTES;
-    });
-    are_narrow || found.code(kernel) > SHORT
-}
-
-/// Shared memory that sums go through.
-#[derive(Clone, Copy)]
-pub struct Staging {
-    sums: Buffer,
-    /// What a thread takes out at a time.
-    pieces: Home,
-}
-
-impl Staging {
-    pub fn new(kernel: &mut Kernel, found: &Found, layouts: &mut Layouts, plan: &Plan) -> Option<Self> {
-        let shape = &plan.shape;
-        let pieces = layouts.along([COLUMN, PIECE_ROW], plan.together as u64, shape)?;
-        let scalar = kernel.value_type(kernel.insts[found.reduce].results[0]);
-        let sums = kernel.buffers.push(BufferData {
-            name: "sums".to_string(),
-            kind: BufferKind::Shared,
-            element: ElementType::scalar(scalar),
-            extents: [shape.tile[0], shape.pitch()].map(Expr::Int).to_vec(),
-            layout: Layout::Aos,
-            layout_fixed: true,
-            cache: None,
-        });
-        Some(Self { sums, pieces })
-    }
-
-    fn access(&self) -> Payload {
-        Payload::Access { buffer: self.sums, leaf: 0 }
-    }
-}
 
 impl Program<'_> {
     /// The indices of a row or a column of the results. Of columns that are stored together they are taken apart once.
