@@ -5,12 +5,17 @@ use crate::ir::emit::Emit;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
-use crate::ir::schedule::{Directive, Refusal, RefusalKind, Scheduled};
+use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 
 /// The store that a reduction's pieces are combined into.
 pub struct Target {
     pub store: Inst,
     pub combiner: Combiner,
+}
+
+/// Whether the schedule says `atomic` of any array.
+pub fn is_said(kernel: &Kernel) -> bool {
+    kernel.schedule.directives.iter().any(|known| matches!(known.directive, Directive::Atomic { .. }))
 }
 
 /// The store of a reduction's result, if the schedule says `atomic` of its array; where it does and that cannot be,
@@ -22,8 +27,7 @@ pub fn target(
     alone: bool,
     again: impl Fn(&Kernel, Value) -> bool,
 ) -> Option<Target> {
-    let atomic = |known: &Scheduled| matches!(known.directive, Directive::Atomic { .. });
-    if !kernel.schedule.directives.iter().any(atomic) {
+    if !is_said(kernel) {
         return None;
     }
     let Payload::Reduce { combiners, .. } = &kernel.insts[reduce].payload else { return None };

@@ -1,14 +1,17 @@
 //! Columns: a long reduction inside a loop is cut into pieces where the loop has few iterations.
 
 use super::atomic;
-use super::grid::{cut, piece_launch, record, streams};
+use super::grid::{LAST_THREADS, record};
+use super::interleaved;
 use super::nest::{nest, nested};
+use super::pieces::{Cut, Outer, cut, piece_launch, streams};
 use super::said::said;
 use super::shared;
 use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Opcode;
+use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{self, BinaryOp, Expr};
 use crate::passes::fill::{
     FEW_PIECES, MIN_ALIKE, MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, few_alike, few_pieces_fill,
@@ -104,8 +107,17 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
         let Some(extent) = kernel.symbolic_extent(low, high) else { return false };
         outer = if outer == Expr::Int(1) { extent } else { Expr::binary(BinaryOp::Mul, outer, extent) };
     }
+    // Few columns: lanes go on along the next rows.
+    let interleaves = across.sectors <= along.sectors
+        && reads_all
+        && found.range.is_one
+        && said.team_fits()
+        && !kernel.schedule.speaks_of(&said.axis)
+        && !atomic::is_said(kernel)
+        && bucket(kernel, launch, &outer, &[THREADS_AT_ONCE]) == 0;
     let rows = across.sectors > along.sectors
-        || along.sectors <= across.sectors.saturating_mul(CONTIGUOUS)
+        || !interleaves
+            && along.sectors <= across.sectors.saturating_mul(CONTIGUOUS)
             && bucket(kernel, launch, &outer, &[BLOCK]) == 0
             && bucket(kernel, launch, &length, &[MIN_SINGLE]) == 1;
     if rows && !said.team_fits() {
@@ -151,6 +163,13 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let name = kernel.launches[launch].name.clone();
     let mut steps = Vec::new();
     let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
+        if interleaves {
+            let count = interleaved::count(&columns, &length, target);
+            let few = bucket(kernel, launch, &columns, &[multiprocessors]) == 0;
+            let threads = if few { LAST_THREADS as i64 } else { BLOCK };
+            steps = interleave(kernel, launch, &name, (&count, threads)).unwrap_or_default();
+            return !steps.is_empty();
+        }
         let count = if wanted {
             pieces(target)
         } else if rows && bucket(kernel, launch, &columns, &[FEW_ROWS]) == 0 {
@@ -186,6 +205,47 @@ fn around(kernel: &Kernel, forall: Inst) -> Vec<(Value, (Value, Value))> {
     params.zip(kernel.loop_bounds(forall)).collect()
 }
 
+/// The axes of a loop.
+fn outer_axes(kernel: &Kernel, forall: Inst) -> Vec<Outer> {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return Vec::new() };
+    let around = axes.iter().zip(around(kernel, forall));
+    around.map(|(axis, (index, (low, high)))| (kernel.axes[*axis].name.clone(), low, high, index)).collect()
+}
+
+/// The loop of a launch with its only reduction, whose short axes are nested.
+fn nested_cut(kernel: &mut Kernel, launch: Launch) -> Option<(Inst, Cut)> {
+    let forall = super::outer_loop(kernel, launch)?;
+    let mut insts = kernel.blocks[kernel.insts[forall].regions[0]].insts.iter().copied();
+    let reduce = insts.find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)?;
+    nest(kernel, reduce);
+    let found = cut(kernel, reduce, &around(kernel, forall))?;
+    Some((forall, found))
+}
+
+/// Makes the launch of the interleaved pieces of a launch's only reduction; it combines them. What is run instead.
+fn interleave(
+    kernel: &mut Kernel,
+    launch: Launch,
+    name: &str,
+    (count, threads): (&Expr, i64),
+) -> Option<Vec<Step>> {
+    let (forall, found) = nested_cut(kernel, launch)?;
+    let said = said(kernel, found.reduce);
+    let pieces = interleaved::pieces(kernel, launch, &found, count, &outer_axes(kernel, forall), name);
+    let text = format!(
+        "pieces of `{0}` are interleaved, as many as fill the machine: `split {0}: 1` keeps each column in one",
+        said.axis
+    );
+    let made = kernel.launches[pieces].name.clone();
+    kernel.schedule.remark(&made, text);
+    let threads = said.threads.unwrap_or(threads);
+    let reason = if said.threads.is_some() { SAID } else { "a block adds up the pieces of a column" };
+    kernel.schedule.chose(&kernel.launches[launch].name.clone(), Directive::Block(threads as u32), reason);
+    interleaved::combine(kernel, launch, (forall, found.reduce), threads);
+    said.done(kernel, 1);
+    Some(vec![Step::Launch(pieces), Step::Launch(launch)])
+}
+
 /// Makes the launch of the pieces of a launch's only reduction; it combines them. What is run instead. What all outer
 /// iterations read comes from shared memory.
 fn in_pieces(
@@ -195,21 +255,9 @@ fn in_pieces(
     (rows, all_read): (bool, bool),
     count: i64,
 ) -> Option<Vec<Step>> {
-    let forall = super::outer_loop(kernel, launch)?;
-    let body = kernel.insts[forall].regions[0];
-    let params = kernel.blocks[body].params.clone();
-    let mut insts = kernel.blocks[body].insts.iter().copied();
-    let reduce = insts.find(|inst| kernel.insts[*inst].opcode == Opcode::Reduce)?;
-    nest(kernel, reduce);
-    let found = cut(kernel, reduce, &around(kernel, forall))?;
-    let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return None };
-    let bounds = kernel.loop_bounds(forall);
-    let outer: Vec<(String, Value, Value, Value)> = axes
-        .iter()
-        .zip(bounds)
-        .zip(&params)
-        .map(|((axis, (low, high)), param)| (kernel.axes[*axis].name.clone(), low, high, *param))
-        .collect();
+    let (forall, found) = nested_cut(kernel, launch)?;
+    let (reduce, params) = (found.reduce, kernel.blocks[kernel.insts[forall].regions[0]].params.clone());
+    let outer = outer_axes(kernel, forall);
     let said = said(kernel, reduce);
     said.split_done(kernel);
     let count = said.pieces.unwrap_or(count);

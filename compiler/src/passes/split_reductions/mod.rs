@@ -9,7 +9,8 @@
 //!   outer axis are not, a block (or a warp, for short rows) takes one iteration. Loops over the same range in the
 //!   same iteration are shared likewise, so that softmax reads a row once and holds it in registers.
 //! - **Grid** (`grid.rs`, `columns.rs`): a reduction with too few outer iterations to fill the machine is cut into pieces along
-//!   the reduced axis; a second launch combines the pieces. Ranges that differ are cut as the longest one (`range.rs`).
+//!   the reduced axis (`pieces.rs`); a second launch combines the pieces. Ranges that differ are cut as the longest one
+//!   (`range.rs`); pieces of few columns are interleaved (`interleaved.rs`).
 //! - **Shared** (`shared.rs`): reductions whose threads all read the same elements, in pieces or whole, take them from
 //!   shared memory.
 //!
@@ -26,8 +27,10 @@ mod atomic;
 mod columns;
 mod cost;
 mod grid;
+mod interleaved;
 mod length;
 mod nest;
+mod pieces;
 mod range;
 mod row_shapes;
 pub(super) mod rows;

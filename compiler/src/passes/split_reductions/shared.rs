@@ -22,7 +22,7 @@
 //!
 //! Threads beyond the end of the outer loop work on its last iteration, so that all come to the barriers, and store nothing.
 
-use super::grid::{REUSE, groups_reused};
+use super::pieces::{REUSE, groups_reused};
 use crate::analysis::written_buffers;
 use crate::analysis::{Affine, block_count, blocks_by_registers};
 use crate::data::ElementType;
