@@ -27,8 +27,8 @@ use crate::passes::rematerialize::rematerialize;
 
 /// Rows of a piece at least: one that has fewer is a thread that starts for nothing.
 const LEAST_ROWS: i64 = 16;
-/// Pieces are whole vectors of what is read afterwards.
-const VECTOR: i64 = 4;
+/// Pieces come in so many: then all turns of a thread lie alike in the lines of memory.
+const TOGETHER: i64 = 32;
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// Bytes that a thread has on the way at a time, at least, where the machine is full of threads.
@@ -42,7 +42,7 @@ pub fn count(columns: &Expr, rows: &Expr, target: &TargetFacts) -> Expr {
     let full = Expr::binary(BinaryOp::CeilDiv, threads, max(columns.clone(), 1));
     let long = ceil_div(max(rows.clone(), 1), LEAST_ROWS);
     let count = min(Expr::binary(BinaryOp::Min, full, long), MIN_SINGLE);
-    Expr::binary(BinaryOp::Mul, ceil_div(count, VECTOR), Expr::Int(VECTOR))
+    Expr::binary(BinaryOp::Mul, ceil_div(count, TOGETHER), Expr::Int(TOGETHER))
 }
 
 /// The launch of so many pieces of a launch's only reduction; it combines them.

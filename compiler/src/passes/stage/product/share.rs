@@ -35,8 +35,10 @@ pub const LEAST_CHUNKS: i64 = 4;
 /// Parts of a tile at most: they are added up one after another.
 const MOST_PARTS: i64 = 128;
 
-/// Parts that are read at the same time.
-const AT_ONCE: i64 = 8;
+/// Rows of a column that a thread adds up, and parts of each that it reads at the same time: most tiles have two parts, and a
+/// thread takes long to find out which (4096^3 on an H200: the launch takes 121 us with one row and eight parts).
+const ROWS: i64 = 4;
+const AT_ONCE: i64 = 2;
 
 /// Parts that a block can have: it takes less than a tile has, and so of two tiles at most.
 const PARTS: i64 = 2;
@@ -187,33 +189,43 @@ impl Share {
         });
     }
 
-    /// Blocks and threads of the launch that adds up, one thread a result: there are few results where tiles are shared, and
-    /// as many loads as a thread has under way are what it takes (8 x 840 x 3728 on an H100: 21.7 us, four results a
-    /// thread 25.0).
+    /// Blocks and threads of the launch that adds up.
     pub fn block_of_sums(&self) -> ([Expr; 3], i64) {
         let blocks = Expr::binary(BinaryOp::Mul, self.shared.clone(), Expr::Int(self.blocks_a_tile()));
-        ([blocks, Expr::Int(1), Expr::Int(1)], self.rows_of_block() * self.tile[1])
+        ([blocks, Expr::Int(1), Expr::Int(1)], self.rows_at_once() * self.tile[1])
     }
 
     /// How rows and columns lie on the machine there.
     pub fn factors_of_sums(&self) -> [Vec<Factor>; 2] {
-        let (rows, width) = (self.rows_of_block(), self.tile[1]);
+        let (rows, width) = (self.rows_at_once(), self.tile[1]);
         let lanes = width.min(32);
         [
-            factors(Level::Grid, &[(Level::Warp, rows * lanes / 32), (Level::Lane, 32 / lanes)]),
+            factors(
+                Level::Grid,
+                &[
+                    (Level::Warp, rows * lanes / 32),
+                    (Level::Lane, 32 / lanes),
+                    (Level::Serial, self.rows_of_thread()),
+                ],
+            ),
             factors(Level::Grid, &[(Level::Warp, width / lanes), (Level::Lane, lanes)]),
         ]
     }
 
-    /// Rows of a tile that a block adds up: as many threads as the others have, or a whole row.
-    fn rows_of_block(&self) -> i64 {
+    /// Rows of a tile that a block's threads have at a time: as many threads as the others have, or a whole row.
+    fn rows_at_once(&self) -> i64 {
         let width = self.tile[1];
         (self.threads / width).max(32 / width).max(1)
     }
 
+    /// Neighbouring rows that a thread adds up.
+    fn rows_of_thread(&self) -> i64 {
+        (self.tile[0] / self.rows_at_once()).clamp(1, ROWS)
+    }
+
     /// Blocks that add up one tile.
     fn blocks_a_tile(&self) -> i64 {
-        self.tile[0] / self.rows_of_block()
+        self.tile[0] / (self.rows_at_once() * self.rows_of_thread())
     }
 }
 
@@ -227,49 +239,58 @@ impl Product {
         emit.name(thread, "tid");
         let number = emit.div_by(block, share.blocks_a_tile());
         let rows = emit.rem_by(block, share.blocks_a_tile());
-        let rows = emit.mul_int(rows, share.rows_of_block());
+        let rows = emit.mul_int(rows, share.rows_at_once());
         let width = share.tile[1];
         let row = emit.div_by(thread, width);
-        let within = [emit.add(rows, row), emit.rem_by(thread, width)];
+        let row = emit.add(rows, row);
+        let row = emit.mul_int(row, share.rows_of_thread());
+        let column = emit.rem_by(thread, width);
+        let within: Vec<[Value; 2]> =
+            (0..share.rows_of_thread()).map(|at| [emit.add_int(row, at), column]).collect();
 
         let whole = emit.expression(&share.whole);
         let tile = emit.add(whole, number);
         let (x, y) = self.blocks.start_of(emit, &mut map, tile);
         let (own, ends) = ([y, x], self.ends(emit));
         let starts = self.starts(emit, own, ends);
-        let at = [0, 1].map(|side| emit.add(starts[side], within[side]));
-        // Tiles that were moved back have the results of others too, those that were not some beyond the matrix.
-        let is_own = |emit: &mut Emit<'_>, side: usize, at: Value| match self.shape.inside {
-            true => emit.binary(Opcode::Ge, at, own[side]),
-            false => emit.binary(Opcode::Lt, at, ends[side]),
-        };
-        let inside = [0, 1].map(|side| is_own(emit, side, at[side]));
-        let inside = emit.binary(Opcode::And, inside[0], inside[1]);
-        emit.if_then(inside, |emit| {
-            let span = emit.kernel.insts[self.reduce].span;
-            let place = self.shape.kept_of(emit, within);
-            let sums: Vec<Value> = (0..self.combiners.len())
-                .map(|at| {
-                    let row = emit.add_int(place[0], at as i64 * share.kept[0]);
-                    emit.at(span, |emit| self.sum(emit, number, (share, parts, at), [row, place[1]]))
-                })
-                .collect();
-            let insts = self.needed(emit.kernel);
+        let span = emit.kernel.insts[self.reduce].span;
+        let places: Vec<[Value; 2]> = within.iter().map(|within| self.shape.kept_of(emit, *within)).collect();
+        let mut sums = vec![Vec::new(); places.len()];
+        for value in 0..self.combiners.len() {
+            let below = value as i64 * share.kept[0];
+            let places: Vec<[Value; 2]> =
+                places.iter().map(|[row, column]| [emit.add_int(*row, below), *column]).collect();
+            let added = emit.at(span, |emit| self.sums(emit, number, (share, parts, value), &places));
+            sums.iter_mut().zip(added).for_each(|(sums, sum)| sums.push(sum));
+        }
+        let insts = self.needed(emit.kernel);
+        for (within, sums) in within.iter().zip(sums) {
+            let at = [0, 1].map(|side| emit.add(starts[side], within[side]));
+            // Tiles that were moved back have the results of others too, those that were not some beyond the matrix.
+            let is_own = |emit: &mut Emit<'_>, side: usize, at: Value| match self.shape.inside {
+                true => emit.binary(Opcode::Ge, at, own[side]),
+                false => emit.binary(Opcode::Lt, at, ends[side]),
+            };
+            let inside = [0, 1].map(|side| is_own(emit, side, at[side]));
+            let inside = emit.binary(Opcode::And, inside[0], inside[1]);
+            let mut map = map.clone();
             map.insert(self.blocks.y.0.index, at[0]);
             map.insert(self.blocks.x.0.index, at[1]);
             map.extend(emit.kernel.insts[self.reduce].results.iter().copied().zip(sums));
-            copy_group(emit, &insts, &mut [map], &EntitySet::new(), &EntitySet::new());
-        });
+            emit.if_then(inside, |emit| {
+                copy_group(emit, &insts, &mut [map], &EntitySet::new(), &EntitySet::new());
+            });
+        }
     }
 
-    /// The parts of a value at a place of a shared tile, added up from the first block that has some of its chunks to the last.
-    fn sum(
+    /// The parts of a value at places of a shared tile, added up from the first block that has some of its chunks to the last.
+    fn sums(
         &self,
         emit: &mut Emit<'_>,
         number: Value,
         (share, parts, at): (&Share, Buffer, usize),
-        [y, x]: [Value; 2],
-    ) -> Value {
+        places: &[[Value; 2]],
+    ) -> Vec<Value> {
         let chunks = emit.expression(&share.chunks);
         let per_block = emit.expression(&share.per_block);
         let begin = emit.mul(number, chunks);
@@ -282,8 +303,9 @@ impl Product {
         let combiner = self.combiners[at];
         let identity = emit.identity(combiner, emit.kernel.value_type(self.terms[at]))[0];
         let step = emit.int(AT_ONCE);
-        let sums = emit.for_loop("part", (first, end, step), &[identity], |emit, turn, sums| {
-            let mut sum = sums[0];
+        let identities = vec![identity; places.len()];
+        emit.for_loop("part", (first, end, step), &identities, |emit, turn, sums| {
+            let mut sums = sums.to_vec();
             for number in 0..AT_ONCE {
                 let wanted = emit.add_int(turn, number);
                 let exists = emit.binary(Opcode::Le, wanted, last);
@@ -294,13 +316,14 @@ impl Product {
                 let at = emit.select(before, one, zero);
                 let slot = emit.mul_int(block, PARTS);
                 let slot = emit.add(slot, at);
-                let value = emit.load(parts, 0, &[slot, y, x]);
-                let value = if number == 0 { value } else { emit.select(exists, value, identity) };
-                sum = emit.combine(combiner, &[sum], &[value])[0];
+                for (sum, [y, x]) in sums.iter_mut().zip(places) {
+                    let value = emit.load(parts, 0, &[slot, *y, *x]);
+                    let value = if number == 0 { value } else { emit.select(exists, value, identity) };
+                    *sum = emit.combine(combiner, &[*sum], &[value])[0];
+                }
             }
-            vec![sum]
-        });
-        sums[0]
+            sums
+        })
     }
 }
 

@@ -26,8 +26,8 @@
 //!
 //! # Preconditions
 //!
-//! The loop is all that its launch does, and the combining assignment is all that it writes; it may stand under one `if`,
-//! whose other side then contributes nothing; where that may keep the place inside the array, the sum is combined if any
+//! The loop is all that its launch does, and the combining assignment is all that it writes, or gets a launch of its own
+//! (`separate.rs`); it may stand under one `if`, whose other side then contributes nothing; where that may keep the place inside the array, the sum is combined if any
 //! iteration contributes. The place is made of indices and sizes by arithmetic alone. Values are of 32 or
 //! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, `tile`, `per_thread`, `warps` of one
 //! of those axes) keeps it, unless other loops over that name can carry it out.
@@ -45,6 +45,8 @@ use crate::ir::schedule::Directive;
 use crate::manifest::Expr;
 use crate::mutants::mutant;
 use std::collections::BTreeSet;
+
+mod separate;
 
 pub struct ReduceAtomics;
 
@@ -67,13 +69,21 @@ impl Pass for ReduceAtomics {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            if let Some(found) = find(kernel, launch) {
-                apply(kernel, launch, found);
-                changed = true;
+            while let Some(apart) = separate::separate(kernel, launch) {
+                changed |= reduce(kernel, apart);
             }
+            changed |= reduce(kernel, launch);
         }
         changed.into()
     }
+}
+
+/// Makes a reduction of what a launch combines; whether it does.
+fn reduce(kernel: &mut Kernel, launch: Launch) -> bool {
+    let found = find(kernel, launch);
+    let is_found = found.is_some();
+    found.into_iter().for_each(|found| apply(kernel, launch, found));
+    is_found
 }
 
 /// A combining assignment that many iterations of a loop make in one place.
@@ -94,15 +104,44 @@ struct Found {
 }
 
 fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
-    let root = kernel.launches[launch].body;
-    let (forall, before) = kernel.blocks[root].insts.split_last()?;
-    let Payload::Loop { axes } = &kernel.insts[*forall].payload else { return None };
-    let pure = |inst: &Inst| kernel.insts[*inst].opcode.info().effect == Effect::Pure;
-    if kernel.insts[*forall].opcode != Opcode::Forall || !before.iter().all(pure) {
-        return None;
+    let forall = only_loop(kernel, launch)?;
+    match writes(kernel, kernel.insts[forall].regions[0]).as_slice() {
+        [write] => combined(kernel, launch, forall, *write),
+        _ => None,
     }
-    let body = kernel.insts[*forall].regions[0];
-    let (atomic, under) = only_write(kernel, body)?;
+}
+
+/// The loop that is all that a launch does.
+fn only_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
+    let (forall, before) = kernel.blocks[kernel.launches[launch].body].insts.split_last()?;
+    let pure = |inst: &Inst| kernel.insts[*inst].opcode.info().effect == Effect::Pure;
+    (kernel.insts[*forall].opcode == Opcode::Forall && before.iter().all(pure)).then_some(*forall)
+}
+
+/// What a loop's body writes, and the blocks where it does.
+fn writes(kernel: &Kernel, body: Block) -> Vec<(Block, Inst)> {
+    let mut writes = Vec::new();
+    kernel.walk(body, &mut |block, inst| {
+        if kernel.insts[inst].opcode.info().effect.shows() {
+            writes.push((block, inst));
+        }
+    });
+    writes
+}
+
+/// An instruction that writes as a combining assignment that many iterations make in one place, if it is an atomic of the
+/// body or of an `if` in it.
+fn combined(kernel: &Kernel, launch: Launch, forall: Inst, (block, atomic): (Block, Inst)) -> Option<Found> {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
+    let body = kernel.insts[forall].regions[0];
+    let holds = |inst: &&Inst| {
+        let data = &kernel.insts[**inst];
+        data.opcode == Opcode::If && data.regions.contains(&block)
+    };
+    let under = match block == body {
+        true => None,
+        false => Some(*kernel.blocks[body].insts.iter().find(holds)?),
+    };
     let data = &kernel.insts[atomic];
     let Payload::Atomic { buffer, leaf, op } = data.payload else { return None };
     let (value, subscripts) = data.arguments.split_last()?;
@@ -130,10 +169,10 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
     let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
     let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
     let shaped = names.iter().any(|name| shaped(kernel, launch, name));
-    let outside = under.is_some() && !is_inside(kernel, *forall, (buffer, leaf), subscripts);
+    let outside = under.is_some() && !is_inside(kernel, forall, (buffer, leaf), subscripts);
     let subscripts = subscripts.to_vec();
     (!names.is_empty() && !shaped).then_some(Found {
-        forall: *forall,
+        forall,
         atomic,
         under,
         outside,
@@ -168,30 +207,6 @@ fn shaped(kernel: &Kernel, launch: Launch, name: &str) -> bool {
         });
     }
     !elsewhere
-}
-
-/// The only instruction of a loop's body that writes, if it is an atomic of the body or of an `if` in it that does
-/// nothing else; and that `if`.
-fn only_write(kernel: &Kernel, body: Block) -> Option<(Inst, Option<Inst>)> {
-    let mut writes = Vec::new();
-    kernel.walk(body, &mut |block, inst| {
-        if kernel.insts[inst].opcode.info().effect.shows() {
-            writes.push((block, inst));
-        }
-    });
-    let [(block, atomic)] = writes.as_slice() else { return None };
-    if kernel.insts[*atomic].opcode != Opcode::Atomic {
-        return None;
-    }
-    if *block == body {
-        return Some((*atomic, None));
-    }
-    let holds = |inst: &&Inst| {
-        let data = &kernel.insts[**inst];
-        data.opcode == Opcode::If && data.results.is_empty() && data.regions.contains(block)
-    };
-    let under = kernel.blocks[body].insts.iter().find(holds)?;
-    Some((*atomic, Some(*under)))
 }
 
 /// Whether the place lies in the array for all iterations, whether the condition holds or not.
@@ -325,6 +340,7 @@ fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Vec<Value> {
     for region in kernel.insts[under].regions.clone() {
         let holds = kernel.blocks[region].insts.contains(&found.atomic);
         kernel.blocks[region].insts.retain(|inst| *inst != found.atomic);
+        let mut yields = kernel.yields(region).to_vec();
         kernel.blocks[region].insts.pop();
         let mut emit = Emit::new(kernel, region, span);
         let value = if holds {
@@ -334,7 +350,7 @@ fn contribution(kernel: &mut Kernel, body: Block, found: &Found) -> Vec<Value> {
                 mutant!("reduce_atomics: nothing is 0 to all operators", found.combiner, Combiner::Add);
             emit.identity(combiner, ty)[0]
         };
-        let mut yields = vec![value];
+        yields.push(value);
         if found.outside {
             yields.push(emit.value(Opcode::Const, Payload::Constant(Constant::Bool(holds)), &[]));
         }

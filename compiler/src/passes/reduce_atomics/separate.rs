@@ -1,0 +1,73 @@
+//! A combining assignment beside other writes gets a launch of its own, so that it can become a reduction.
+//!
+//! ```text
+//! forall i, j { y[i, j] = f(x[i, j]); s[i] += x[i, j] }    →    forall i, j { s[i] += x[i, j] }; forall i, j { y[i, j] = f(x[i, j]) }
+//! ```
+//!
+//! What both need is read twice, which costs less than all iterations of an axis that take turns.
+//!
+//! # Preconditions
+//!
+//! The loop reads nothing that it writes, and writes the array of the assignment nowhere else. More than a few iterations meet
+//! in each place.
+
+use super::{combined, only_loop, writes};
+use crate::ir::entities::{Buffer, Inst, Launch};
+use crate::ir::kernel::{Kernel, Payload, Step};
+use crate::ir::op::Effect;
+use crate::mutants::mutant;
+use cranelift_entity::EntitySet;
+
+/// Iterations that may meet in one place: as many as a warp's, whose turns the hardware takes together.
+const FEW: i64 = 32;
+
+/// The launch of one of the combining assignments of a launch that writes more than that; it runs first.
+pub fn separate(kernel: &mut Kernel, launch: Launch) -> Option<Launch> {
+    let at = find(kernel, launch)?;
+    let apart = kernel.clone_launch(launch, "sums");
+    for (launch, keeps) in [(apart, true), (launch, false)] {
+        let body = kernel.launches[launch].body;
+        for (number, (block, inst)) in writes(kernel, body).into_iter().enumerate() {
+            if (number == at) != keeps {
+                kernel.blocks[block].insts.retain(|known| *known != inst);
+            }
+        }
+    }
+    kernel.replace_step(launch, &[Step::Launch(apart), Step::Launch(launch)]);
+    Some(apart)
+}
+
+/// Which of a launch's writes it is, counted through the loop.
+fn find(kernel: &Kernel, launch: Launch) -> Option<usize> {
+    let forall = only_loop(kernel, launch)?;
+    let body = kernel.insts[forall].regions[0];
+    let (mut read, mut written) = (EntitySet::<Buffer>::new(), Vec::new());
+    let mut is_plain = true;
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let effect = data.opcode.info().effect;
+        match data.payload {
+            Payload::Access { buffer, .. } if effect == Effect::Read => _ = read.insert(buffer),
+            Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => written.push(buffer),
+            _ => is_plain &= !effect.is_observable(),
+        }
+    });
+    let reads_own = written.iter().any(|buffer| read.contains(*buffer));
+    if !is_plain || mutant!("reduce_atomics: what is read is not written before", reads_own, false) {
+        return None;
+    }
+    let writes = writes(kernel, body);
+    let is_one = |inst: Inst| {
+        let Payload::Atomic { buffer, .. } = kernel.insts[inst].payload else { return false };
+        written.iter().filter(|known| **known == buffer).count() == 1
+    };
+    let meet = |reduced: &[bool]| {
+        let extents = kernel.loop_bounds(forall).into_iter().zip(reduced).filter(|(_, reduced)| **reduced);
+        let literal = extents.map(|((low, high), _)| Some(kernel.int_of(high)? - kernel.int_of(low)?));
+        literal.product::<Option<i128>>().is_none_or(|all| all > FEW.into())
+    };
+    let fits = |write: &(_, Inst)| {
+        is_one(write.1) && combined(kernel, launch, forall, *write).is_some_and(|found| meet(&found.reduced))
+    };
+    (writes.len() > 1).then(|| writes.iter().position(fits)).flatten()
+}
