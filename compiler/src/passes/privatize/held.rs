@@ -3,14 +3,12 @@
 
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{Expr, Layout};
 
-/// Bytes of an element.
-pub const SIZE: i64 = 4;
-/// The largest array that a block has a copy of.
+/// The largest arrays, together, that a block has a copy of.
 pub const MAX_BYTES: i64 = 16 * 1024;
 /// Fewer iterations than these times the array's length do not pay for the copies.
 pub const MIN_TURNS: i64 = 64;
@@ -29,10 +27,10 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Large blocks where there are many copies to clear and to add up (u8 to 256 bins on an H200: 3898 GB/s with
+    /// Of arrays of so many bytes. Large blocks where there are many copies to clear and to add up (u8 to 256 bins on an H200: 3898 GB/s with
     /// 1024 threads, 3491 with 256).
-    pub fn of(elements: i64) -> Self {
-        if elements * SIZE * LANES <= MAX_COPIED_BYTES {
+    pub fn of(bytes: i64) -> Self {
+        if bytes * LANES <= MAX_COPIED_BYTES {
             Self { count: LANES, threads: 1024, blocks: 2 }
         } else {
             Self { count: 1, threads: 256, blocks: 8 }
@@ -43,8 +41,8 @@ impl Copies {
 /// Lanes of a warp.
 pub const LANES: i64 = 32;
 
-/// The loop of a launch whose iterations combine into one array and do nothing else with it, the array, and how.
-pub fn combining(kernel: &Kernel, launch: Launch) -> Option<(Inst, Buffer, Combiner)> {
+/// The loop of a launch whose iterations combine into arrays and do nothing else with them, these, and how each.
+pub fn combining(kernel: &Kernel, launch: Launch) -> Option<(Inst, Vec<(Buffer, Combiner)>)> {
     let root = kernel.launches[launch].body;
     let mut loops =
         kernel.blocks[root].insts.iter().copied().filter(|inst| !kernel.insts[*inst].regions.is_empty());
@@ -54,25 +52,43 @@ pub fn combining(kernel: &Kernel, launch: Launch) -> Option<(Inst, Buffer, Combi
     }
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
     let grid = Factor { level: Level::Grid, size: None };
-    let spread = axes.iter().all(|axis| {
-        let factors = &kernel.axes[*axis].factors;
-        factors.first() == Some(&grid) && factors[1..].iter().all(|factor| factor.level.is_parallel())
-    });
-    let mut found: Option<(Buffer, Combiner)> = None;
+    // A short axis may be the lanes' alone.
+    let is_parallel =
+        |axis: &Axis| kernel.axes[*axis].factors.iter().all(|factor| factor.level.is_parallel());
+    let is_dealt = |axis: &Axis| kernel.axes[*axis].factors.first() == Some(&grid);
+    let spread = axes.iter().all(is_parallel) && axes.iter().any(is_dealt);
+    let mut found: Vec<(Buffer, Combiner)> = Vec::new();
     let mut fits = spread;
     kernel.walk(root, &mut |_, inst| {
         if let Payload::Atomic { buffer, op, .. } = kernel.insts[inst].payload {
-            fits &= found.is_none_or(|known| known == (buffer, op));
-            found = Some((buffer, op));
+            match found.iter().find(|(known, _)| *known == buffer) {
+                Some((_, known)) => fits &= *known == op,
+                None => found.push((buffer, op)),
+            }
         }
     });
-    let (buffer, op) = found.filter(|_| fits)?;
     kernel.walk(root, &mut |_, inst| {
-        fits &= !matches!(kernel.insts[inst].payload, Payload::Access { buffer: other, .. } if other == buffer);
+        let Payload::Access { buffer, .. } = kernel.insts[inst].payload else { return };
+        fits &= found.iter().all(|(known, _)| *known != buffer);
     });
-    let integer = matches!(kernel.buffers[buffer].element.as_scalar(), Some(Scalar::U32 | Scalar::I32));
-    let native = !matches!(op, Combiner::Mul | Combiner::ArgMin | Combiner::ArgMax);
-    (fits && integer && native).then_some((forall, buffer, op))
+    fits &= found.iter().all(|(buffer, op)| can_be_held(kernel, *buffer, *op));
+    (fits && !found.is_empty()).then_some((forall, found))
+}
+
+/// Whether a block can combine into a copy of an array: atomics on shared memory do the same.
+fn can_be_held(kernel: &Kernel, buffer: Buffer, op: Combiner) -> bool {
+    let scalar = kernel.buffers[buffer].element.as_scalar();
+    let atomic = match op {
+        Combiner::Add | Combiner::Min | Combiner::Max => true,
+        Combiner::And | Combiner::Or | Combiner::Xor => scalar.is_some_and(|scalar| !scalar.is_float()),
+        _ => false,
+    };
+    atomic && scalar.is_some_and(|scalar| matches!(scalar.size(), 4 | 8))
+}
+
+/// Bytes of an element.
+pub fn size(kernel: &Kernel, buffer: Buffer) -> i64 {
+    kernel.buffers[buffer].element.size as i64
 }
 
 /// A block's copies of an array, or of a part of one.
@@ -90,6 +106,13 @@ pub struct Team {
     pub tid: Value,
     pub threads: i64,
     pub elements: Value,
+}
+
+impl Team {
+    /// The copy of a thread, where there are several.
+    pub fn copy(&self, emit: &mut Emit<'_>, copies: Copies) -> Option<Value> {
+        (copies.count > 1).then(|| emit.rem_by(self.tid, copies.count))
+    }
 }
 
 impl Held {
@@ -125,17 +148,12 @@ impl Held {
         });
     }
 
-    /// The copy of a thread, where there are several.
-    pub fn copy(&self, emit: &mut Emit<'_>, team: &Team) -> Option<Value> {
-        (self.count > 1).then(|| emit.rem_by(team.tid, self.count))
-    }
-
     /// Lets the loop's atomics combine into the block's copy, or the lane's; so many subscripts in front are the same for all of
     /// the block's.
     pub fn redirect(&self, kernel: &mut Kernel, body: Block, (around, copy): (usize, Option<Value>)) {
         let mut atomics = Vec::new();
         kernel.walk(body, &mut |_, inst| {
-            if matches!(kernel.insts[inst].payload, Payload::Atomic { .. }) {
+            if matches!(kernel.insts[inst].payload, Payload::Atomic { buffer, .. } if buffer == self.buffer) {
                 atomics.push(inst);
             }
         });

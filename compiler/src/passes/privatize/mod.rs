@@ -24,9 +24,9 @@
 //!
 //! # Preconditions
 //!
-//! The array has at most 16 KiB of 32-bit integers; all of its extents but the first are constant. Where that is a size, a block
-//! has room for as many elements as a guard allows, and clears and adds up those that there are. The launch does nothing with the
-//! array but combine by one operation. A launch over few elements keeps the plain form: the plan chooses.
+//! The arrays have at most 16 KiB, of numbers of 4 or 8 bytes; all of their extents but the first are constant. Where that is a
+//! size, a block has room for as many elements as a guard allows, and clears and adds up those that there are. The launch does
+//! nothing with an array but combine by one operation. A launch over few elements keeps the plain form: the plan chooses.
 
 mod held;
 mod rows;
@@ -40,7 +40,7 @@ use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::pass::{Changed, Pass, PassContext};
 use crate::passes::special::specialize;
-use held::{Copies, Held, LANES, MAX_BYTES, MAX_COPIED_BYTES, MIN_TURNS, SIZE, Team, combining};
+use held::{Copies, Held, LANES, MAX_BYTES, MAX_COPIED_BYTES, MIN_TURNS, Team, combining, size};
 
 pub struct Privatize;
 
@@ -64,7 +64,7 @@ impl Pass for Privatize {
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            for room in [MAX_COPIED_BYTES / LANES / SIZE, MAX_BYTES / SIZE] {
+            for room in [MAX_COPIED_BYTES / LANES, MAX_BYTES] {
                 changed |= within(kernel, launch, room, context);
             }
             changed |= rows::give(kernel, launch, context);
@@ -73,7 +73,7 @@ impl Pass for Privatize {
     }
 }
 
-/// Gives the blocks of a launch copies of an array of so many elements, or at most as many; whether they have any.
+/// Gives the blocks of a launch copies of arrays of so many bytes, or at most as many; whether they have any.
 fn within(kernel: &mut Kernel, launch: Launch, room: i64, context: &PassContext) -> bool {
     let mut changed = false;
     for dealt in 0.. {
@@ -81,6 +81,9 @@ fn within(kernel: &mut Kernel, launch: Launch, room: i64, context: &PassContext)
         let Some(found) = find(kernel, launch, room) else { break };
         if dealt == kernel.loop_bounds(found.forall).len() {
             break;
+        }
+        if !grid_axes(kernel, found.forall).contains(&dealt) {
+            continue;
         }
         let Some(conditions) = conditions(kernel, &found, dealt, context) else { continue };
         let special = specialize(kernel, launch, &conditions, "shared", |kernel, launch| {
@@ -92,19 +95,23 @@ fn within(kernel: &mut Kernel, launch: Launch, room: i64, context: &PassContext)
     changed
 }
 
-/// An array that a launch combines into.
+/// The arrays that a launch combines into.
 struct Found {
     forall: Inst,
+    arrays: Vec<Array>,
+    copies: Copies,
+}
+
+struct Array {
     buffer: Buffer,
     op: Combiner,
     /// Those that a block has room for.
     extents: Vec<i64>,
     /// How many there are along the first axis.
     first: Expr,
-    copies: Copies,
 }
 
-impl Found {
+impl Array {
     /// How many elements there are.
     fn elements(&self) -> Expr {
         let inner: i64 = self.extents[1..].iter().product();
@@ -116,26 +123,57 @@ impl Found {
     }
 }
 
-/// The array of a launch of which a block has a copy, with room for so many elements where that is not constant.
+impl Found {
+    /// How many elements all arrays have.
+    fn elements(&self) -> Expr {
+        let add = |all: Expr, more: Expr| match (all, more) {
+            (Expr::Int(all), Expr::Int(more)) => Expr::Int(all + more),
+            (all, more) => Expr::binary(BinaryOp::Add, all, more),
+        };
+        self.arrays.iter().map(Array::elements).reduce(add).unwrap_or(Expr::Int(0))
+    }
+}
+
+/// The arrays of a launch of which a block has copies. Those whose extent is a size share the room that the others leave.
 fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
-    let (forall, buffer, op) = combining(kernel, launch)?;
-    let data = &kernel.buffers[buffer];
-    let (first, inner) = data.extents.split_first()?;
+    let (forall, arrays) = combining(kernel, launch)?;
     let literal = |extent: &Expr| if let Expr::Int(extent) = extent { Some(*extent) } else { None };
-    let inner: Vec<i64> = inner.iter().map(literal).collect::<Option<_>>()?;
-    let of_row =
-        inner.iter().try_fold(1i64, |all, extent| all.checked_mul(*extent).filter(|all| *all > 0))?;
+    // Each with its number of rows, where that is a literal, the other extents, and the bytes of a row.
+    let mut known = Vec::new();
+    for (buffer, op) in arrays {
+        let (first, inner) = kernel.buffers[buffer].extents.split_first()?;
+        let inner: Vec<i64> = inner.iter().map(literal).collect::<Option<_>>()?;
+        let start = Some(size(kernel, buffer));
+        let row = inner.iter().fold(start, |all, extent| all?.checked_mul(*extent)).filter(|row| *row > 0)?;
+        known.push((buffer, op, first.clone(), inner, row));
+    }
+    let is_size = |first: &Expr| literal(first).is_none();
+    let sizes = known.iter().filter(|(_, _, first, ..)| is_size(first)).count() as i64;
     // A size has its question of each room, a constant one answer.
-    let is_last = room == MAX_BYTES / SIZE;
-    let rows = match literal(first) {
-        Some(rows) => Some(rows).filter(|rows| is_last && *rows > 0)?,
-        None => room / of_row,
-    };
-    let elements = rows.checked_mul(of_row)?;
-    let small = (1..=MAX_BYTES / SIZE).contains(&elements);
-    let extents = [&[rows][..], &inner].concat();
-    let (first, copies) = (first.clone(), Copies::of(elements));
-    small.then_some(Found { forall, buffer, op, extents, first, copies })
+    if sizes == 0 && room != MAX_BYTES {
+        return None;
+    }
+    let of_literals = known.iter().filter_map(|(_, _, first, _, row)| literal(first)?.checked_mul(*row));
+    let left = room - of_literals.fold(0, i64::saturating_add);
+    let (mut found, mut bytes) = (Vec::new(), 0i64);
+    for (buffer, op, first, inner, row) in known {
+        let rows = literal(&first).unwrap_or_else(|| left / sizes.max(1) / row);
+        if rows <= 0 {
+            return None;
+        }
+        bytes = bytes.checked_add(rows.checked_mul(row)?)?;
+        found.push(Array { buffer, op, extents: [&[rows][..], &inner].concat(), first });
+    }
+    let copies = Copies::of(bytes);
+    (bytes <= MAX_BYTES).then_some(Found { forall, arrays: found, copies })
+}
+
+/// The axes of a loop that the grid has, by their numbers.
+fn grid_axes(kernel: &Kernel, forall: Inst) -> Vec<usize> {
+    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return Vec::new() };
+    let has_grid =
+        |axis: &Axis| kernel.axes[*axis].factors.first().is_some_and(|factor| factor.level == Level::Grid);
+    axes.iter().enumerate().filter(|(_, axis)| has_grid(axis)).map(|(at, _)| at).collect()
 }
 
 /// Enough iterations, and enough along the axis that is dealt out for every block to have some; `None` where the host does
@@ -152,12 +190,12 @@ fn conditions(kernel: &Kernel, found: &Found, dealt: usize, context: &PassContex
     };
     let many = Expr::binary(BinaryOp::GreaterEqual, all, turns);
     let mut conditions = Conditions::new().prefers(many);
-    if !matches!(found.first, Expr::Int(_)) {
-        let room = Expr::Int(found.extents[0]);
-        conditions = conditions.needs(Expr::binary(BinaryOp::LessEqual, found.first.clone(), room));
+    for array in found.arrays.iter().filter(|array| !matches!(array.first, Expr::Int(_))) {
+        let room = Expr::Int(array.extents[0]);
+        conditions = conditions.needs(Expr::binary(BinaryOp::LessEqual, array.first.clone(), room));
     }
     // What no axis before has enough of, the last one is taken for.
-    if dealt + 1 == extents.len() {
+    if grid_axes(kernel, found.forall).last() == Some(&dealt) {
         return Some(conditions);
     }
     let blocks = i64::from(context.target.multiprocessors) * found.copies.blocks as i64;
@@ -170,22 +208,29 @@ fn apply(kernel: &mut Kernel, launch: Launch, (dealt, room): (usize, i64), conte
     spread(kernel, launch, &found, dealt, context);
     let threads = i64::from(kernel.launches[launch].threads.unwrap_or(1));
     let root = kernel.launches[launch].body;
-    let held = Held::new(kernel, (found.buffer, found.op), found.extents.clone(), found.copies.count);
+    let new = |array: &Array| {
+        Held::new(kernel, (array.buffer, array.op), array.extents.clone(), found.copies.count)
+    };
+    let held: Vec<Held> = found.arrays.iter().map(new).collect();
     let mut insts = std::mem::take(&mut kernel.blocks[root].insts);
     let position = insts.iter().position(|inst| *inst == found.forall).unwrap_or(insts.len());
     let after = insts.split_off(position);
     kernel.blocks[root].insts = insts;
     let mut emit = Emit::new(kernel, root, span);
     let tid = emit.value(Opcode::ThreadIndex, Payload::None, &[]);
-    let team = Team { tid, threads, elements: emit.expression(&found.elements()) };
-    held.clear(&mut emit, &team);
-    let copy = held.copy(&mut emit, &team);
+    let team = |array: &Array, emit: &mut Emit<'_>| {
+        let elements = emit.expression(&array.elements());
+        Team { tid, threads, elements }
+    };
+    let teams: Vec<Team> = found.arrays.iter().map(|array| team(array, &mut emit)).collect();
+    held.iter().zip(&teams).for_each(|(held, team)| held.clear(&mut emit, team));
+    let copy = teams[0].copy(&mut emit, found.copies);
     emit.barrier();
     emit.kernel.blocks[root].insts.extend(after);
     let body = emit.kernel.insts[found.forall].regions[0];
-    held.redirect(emit.kernel, body, (0, copy));
+    held.iter().for_each(|held| held.redirect(emit.kernel, body, (0, copy)));
     emit.barrier();
-    held.merge(&mut emit, &team, (&[], copy));
+    held.iter().zip(&teams).for_each(|(held, team)| held.merge(&mut emit, team, (&[], copy)));
 }
 
 /// Lets a grid that fills the machine walk over the loop's range: each block has its part of one axis, and all of the others.
@@ -200,6 +245,9 @@ fn spread(kernel: &mut Kernel, launch: Launch, found: &Found, dealt: usize, cont
     let resized = free && one && context.target.warp_size == LANES as u32;
     for (at, axis) in axes.iter().enumerate() {
         let factors = &mut kernel.axes[*axis].factors;
+        if factors.first().is_none_or(|factor| factor.level != Level::Grid) {
+            continue;
+        }
         factors[0] = Factor { level: Level::Serial, size: None };
         if at == dealt {
             factors.insert(1, Factor { level: Level::Grid, size: Some(blocks) });

@@ -10,7 +10,7 @@
 //! barrier; atomic add buf1[v4, …], reduce of buf2[…, 0..32]
 //! ```
 
-use super::held::{Copies, Held, LANES, MAX_BYTES, MIN_TURNS, SIZE, Team, combining};
+use super::held::{Copies, Held, LANES, MAX_BYTES, MIN_TURNS, Team, combining, size};
 use crate::analysis::{Conditions, block_count};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -42,7 +42,8 @@ struct Found {
 
 impl Found {
     fn of(kernel: &Kernel, launch: Launch) -> Option<Self> {
-        let (forall, buffer, op) = combining(kernel, launch)?;
+        let (forall, arrays) = combining(kernel, launch)?;
+        let &[(buffer, op)] = arrays.as_slice() else { return None };
         let body = kernel.insts[forall].regions[0];
         let params = kernel.blocks[body].params.clone();
         let mut subscripts: Vec<Vec<_>> = Vec::new();
@@ -65,8 +66,8 @@ impl Found {
         // Each of them is one axis of the grid.
         let are_distinct = (1..around.len()).all(|at| !around[..at].contains(&around[at]));
         let fits = same && are_distinct && !around.is_empty() && !extents.is_empty();
-        let is_small = (2..=MAX_BYTES / SIZE).contains(&elements);
-        let copies = Copies::of(elements);
+        let is_small = (2..=MAX_BYTES / size(kernel, buffer)).contains(&elements);
+        let copies = Copies::of(elements * size(kernel, buffer));
         (fits && is_small).then_some(Self { forall, buffer, op, around, walked, extents, copies })
     }
 
@@ -150,7 +151,7 @@ fn apply(kernel: &mut Kernel, launch: Launch) {
     emit.name(tid, "tid");
     let team = Team { tid, threads, elements };
     held.clear(&mut emit, &team);
-    let copy = held.copy(&mut emit, &team);
+    let copy = team.copy(&mut emit, found.copies);
     emit.barrier();
     let begin = emit.mul_int(piece, PIECE);
     let behind = emit.add_int(begin, PIECE);
