@@ -14,6 +14,9 @@
 //! The passes after it share reductions over one axis among threads, and spread parallel loops over the machine;
 //! without it one thread would walk all axes. The name is Halide's.
 //!
+//! Of an axis that lies between others in memory (`sum(i, e: x[i, k, e])` for each `k`) the neighbours are reduced last: what
+//! is left for each of them are columns, `sum(i: x[i, k, e])`, which threads read side by side.
+//!
 //! # When
 //!
 //! Outside of parallel loops: always. Inside one: at launch, where the loop's iterations are too few for the machine
@@ -28,16 +31,16 @@
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use super::special::specialize;
-use crate::analysis::Conditions;
 use crate::analysis::contraction::{Class, Contraction, ContractionAxis, LEAST_SIDE, Range, contractions};
+use crate::analysis::{Affine, Conditions, Stride, accesses};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
-    AxisData, BlockData, BufferData, BufferKind, InstData, Kernel, Payload, Phase, Phases, Step,
+    AxisData, BlockData, BufferData, BufferKind, Definition, InstData, Kernel, Payload, Phase, Phases, Step,
 };
-use crate::ir::op::Opcode;
+use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout};
 use smallvec::smallvec;
 
@@ -205,6 +208,9 @@ fn split(
     around: Block,
     outer: &Outer,
 ) -> Launch {
+    if let Some(axis) = neighbours(kernel, reduce, outer) {
+        put_first(kernel, reduce, axis);
+    }
     let InstData { arguments, span, results, .. } = kernel.insts[reduce].clone();
     let region = kernel.insts[reduce].regions[0];
     let Payload::Reduce { axes, combiners } = kernel.insts[reduce].payload.clone() else { return combine };
@@ -277,6 +283,50 @@ fn split(
     kernel.add_launch(named_after, "inner", root, combine)
 }
 
+/// The axis of a reduction along which neighbours lie in memory, where an axis of the loop around lies between that and
+/// another one.
+fn neighbours(kernel: &Kernel, reduce: Inst, outer: &Outer) -> Option<usize> {
+    let Payload::Reduce { combiners, .. } = &kernel.insts[reduce].payload else { return None };
+    if combiners.iter().any(|combiner| matches!(combiner, Combiner::ArgMin | Combiner::ArgMax)) {
+        return None;
+    }
+    let region = kernel.insts[reduce].regions[0];
+    let params = &kernel.blocks[region].params;
+    let mut affine = Affine::new(kernel);
+    for access in accesses(kernel, region) {
+        let data = &kernel.buffers[access.buffer];
+        let width = data.element.leaves[access.leaf as usize].scalar.size() as i64;
+        let subscripts = kernel.insts[access.inst].arguments.clone();
+        let subscripts = &subscripts[..data.extents.len()];
+        let is_next =
+            |affine: &mut Affine<'_>, index| affine.stride(access.inst, index) == Stride::Bytes(width);
+        let Some(axis) = (0..params.len()).find(|at| is_next(&mut affine, params[*at])) else { continue };
+        let mut last = |index| subscripts.iter().rposition(|subscript| affine.depends(*subscript, index));
+        let others = params.iter().enumerate().filter(|(at, _)| *at != axis);
+        let others: Vec<usize> = others.filter_map(|(_, index)| last(*index)).collect();
+        let around: Vec<usize> = outer.params.iter().filter_map(|index| last(*index)).collect();
+        let (Some(own), Some(first)) = (last(params[axis]), others.into_iter().min()) else { continue };
+        if around.iter().any(|at| first < *at && *at <= own) {
+            return Some(axis).filter(|axis| *axis > 0);
+        }
+    }
+    None
+}
+
+/// Makes an axis of a reduction its first one.
+fn put_first(kernel: &mut Kernel, reduce: Inst, axis: usize) {
+    let region = kernel.insts[reduce].regions[0];
+    kernel.blocks[region].params[..=axis].rotate_right(1);
+    for (at, param) in kernel.blocks[region].params.clone().into_iter().enumerate() {
+        kernel.values[param].definition = Definition::Param(region, at as u16);
+    }
+    let data = &mut kernel.insts[reduce];
+    data.arguments[..2 * axis + 2].rotate_right(2);
+    if let Payload::Reduce { axes, .. } = &mut data.payload {
+        axes[..=axis].rotate_right(1);
+    }
+}
+
 /// Appends the reduction over all axes but the first; `map` says what stands for the first one's index.
 fn later_axes(kernel: &mut Kernel, reduce: Inst, body: Block, map: &mut ValueMap) -> Inst {
     let data = kernel.insts[reduce].clone();
@@ -314,7 +364,7 @@ fn over_first(
     outer: &Outer,
     scratch: &[Buffer],
     first: AxisData,
-    combiners: Vec<crate::ir::op::Combiner>,
+    combiners: Vec<Combiner>,
 ) {
     let InstData { arguments, span, .. } = kernel.insts[reduce].clone();
     let body = kernel.blocks.push(BlockData::default());

@@ -82,7 +82,12 @@ fn axis_of_words(kernel: &Kernel, forall: Inst) -> Option<(usize, i64)> {
             let stride = affine.stride(access.inst, params[at]);
             let is_beside = stride == Stride::Bytes(width as i64);
             if !access.writes {
-                loads_lie_apart |= !is_beside && stride != Stride::Bytes(0);
+                // Neighbours of rows that are no whole words are no vector either.
+                let word = width as i64 * count;
+                let is_off =
+                    |index| matches!(affine.stride(access.inst, index), Stride::Bytes(bytes) if bytes % word != 0);
+                let cut = is_beside && params.iter().filter(|index| **index != params[at]).copied().any(is_off);
+                loads_lie_apart |= cut || !is_beside && stride != Stride::Bytes(0);
                 continue;
             }
             let is_word = width < WORD_BYTES && width * count as u64 <= VECTOR_BYTES;
