@@ -50,6 +50,20 @@ struct Sum<'s> {
     axes: Vec<String>,
     /// `x[i, j]`
     term: String,
+    /// Whether the terms are one literal: a count, which would be shared as it is.
+    is_count: bool,
+}
+
+impl Sum<'_> {
+    /// What changes no sum, or no product, of such terms.
+    fn nothing(&self) -> &'static str {
+        match (self.is_count, self.is_product) {
+            (true, false) => "0",
+            (true, true) => "1",
+            (false, false) => "0.0",
+            (false, true) => "1.0",
+        }
+    }
 }
 
 fn finding(source: &SourceFile, statement: &Stmt) -> Option<Finding> {
@@ -60,7 +74,7 @@ fn finding(source: &SourceFile, statement: &Stmt) -> Option<Finding> {
         format!("{} {op} {reduction}({}: {})", sum.variable, sum.axes.join(", "), sum.term)
     });
     let text = lines.collect::<Vec<_>>().join("; ");
-    let first = sums.first()?;
+    let first = sums.iter().find(|sum| !sum.is_count).or(sums.first())?;
     let verb = if first.is_product { "multiplied" } else { "added up" };
     Some(Finding {
         code: codes::W0612,
@@ -96,26 +110,44 @@ fn sums<'s>(source: &'s SourceFile, statement: &'s Stmt) -> Option<Vec<Sum<'s>>>
         sums.iter_mut().for_each(|sum| sum.axes.insert(0, axis.clone()));
         return Some(sums);
     }
-    let is_let =
-        |statement: &&Stmt| matches!(statement.kind, StmtKind::Let { mutable: false, axes: None, .. });
-    let lets = body.statements.iter().take_while(is_let).count();
-    let (lets, rest) = body.statements.split_at(lets);
-    let named: Vec<&str> = lets.iter().map(|statement| source.slice(statement.span)).collect();
-    let mut sums = Vec::new();
-    for statement in rest {
-        let (variable, is_product, term) = accumulated(source, statement)?;
-        let term = source.slice(term.span);
-        let text = match named.is_empty() {
-            true => term.to_string(),
-            false => format!("{{ {}; {term} }}", named.join("; ")),
-        };
-        sums.push(Sum { variable, is_product, axes: vec![axis.clone()], term: text });
-    }
+    let mut sums = terms(source, &body.statements)?;
+    sums.iter_mut().for_each(|sum| sum.axes.push(axis.clone()));
     // No term looks at a sum, and each has one.
     let looks = |sum: &Sum<'_>| sums.iter().any(|other| mentions(&sum.term, other.variable));
     let again = (1..sums.len()).any(|at| sums[..at].iter().any(|sum| sum.variable == sums[at].variable));
     let is_plain = sums.iter().all(|sum| !sum.term.contains('\n') && !sum.term.contains("//"));
     (!sums.is_empty() && !sums.iter().any(looks) && !again && is_plain).then_some(sums)
+}
+
+/// The sums of a loop's statements, or of those behind a condition: that contributes nothing where it does not hold.
+fn terms<'s>(source: &'s SourceFile, statements: &'s [Stmt]) -> Option<Vec<Sum<'s>>> {
+    let is_let =
+        |statement: &&Stmt| matches!(statement.kind, StmtKind::Let { mutable: false, axes: None, .. });
+    let lets = statements.iter().take_while(is_let).count();
+    let (lets, rest) = statements.split_at(lets);
+    let named: Vec<&str> = lets.iter().map(|statement| source.slice(statement.span)).collect();
+    let mut sums = Vec::new();
+    for statement in rest {
+        match &statement.kind {
+            StmtKind::If { condition, then, otherwise: None } if then.value.is_none() => {
+                let condition = source.slice(condition.span);
+                for sum in terms(source, &then.statements)? {
+                    let term = format!("if {condition} {{ {} }} else {{ {} }}", sum.term, sum.nothing());
+                    sums.push(Sum { term, ..sum });
+                }
+            }
+            _ => {
+                let (variable, is_product, term) = accumulated(source, statement)?;
+                let term = source.slice(term.span).to_string();
+                let is_count = term.parse::<u64>().is_ok();
+                sums.push(Sum { variable, is_product, axes: Vec::new(), term, is_count });
+            }
+        }
+    }
+    if !named.is_empty() {
+        sums.iter_mut().for_each(|sum| sum.term = format!("{{ {}; {} }}", named.join("; "), sum.term));
+    }
+    Some(sums)
 }
 
 /// `s += term`, `s = s + term`, and the same of products.

@@ -38,6 +38,7 @@ use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Combiner, Opcode};
 use crate::ir::schedule::Directive;
 use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
 use crate::passes::pass::{Changed, Pass, PassContext};
 use crate::passes::special::specialize;
 use held::{Copies, Held, LANES, MAX_BYTES, MAX_COPIED_BYTES, MIN_TURNS, Team, combining, size};
@@ -209,7 +210,8 @@ fn apply(kernel: &mut Kernel, launch: Launch, (dealt, room): (usize, i64), conte
     let threads = i64::from(kernel.launches[launch].threads.unwrap_or(1));
     let root = kernel.launches[launch].body;
     let new = |array: &Array| {
-        Held::new(kernel, (array.buffer, array.op), array.extents.clone(), found.copies.count)
+        let op = mutant!("privatize: each array has its own operation", array.op, found.arrays[0].op);
+        Held::new(kernel, (array.buffer, op), array.extents.clone(), found.copies.count)
     };
     let held: Vec<Held> = found.arrays.iter().map(new).collect();
     let mut insts = std::mem::take(&mut kernel.blocks[root].insts);

@@ -109,6 +109,18 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("reductions/read_first.krn", "at_once", &[("d", 3000), ("m", 2)])),
     ),
     (
+        "split_reductions: the last rows have pieces too",
+        for_sizes(at("reductions/few_columns.krn", "sums", &[("c", 7), ("n", 1000)])),
+    ),
+    (
+        "reduce_atomics: what is read is not written before",
+        at("combine/separate.krn", "of_what_was_written", &[("n", 40)]),
+    ),
+    (
+        "privatize: each array has its own operation",
+        for_sizes(at("combine/several_arrays.krn", "summary", &[("g", 3), ("n", 4000)])),
+    ),
+    (
         "split_reductions: the first index is the long one",
         for_sizes(at("reductions/several_axes.krn", "two_sums", &[("b", 2), ("c", 700), ("o", 33)])),
     ),
