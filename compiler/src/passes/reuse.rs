@@ -165,14 +165,15 @@ impl Family {
 
 fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
+    let last = last_open(kernel, axes)?;
     // How many neighbours along the last axis a thread has is `per_thread`'s to read.
-    let (last, outer) = axes.split_last()?;
+    let (outer, inner) = axes.split_at(last);
     let said = |axis: &Axis| {
         let (name, schedule) = (&kernel.axes[*axis].name, &kernel.schedule);
         schedule.tile(name).is_some() || schedule.warps(name).is_some()
     };
     let per_thread = |axis: &Axis| kernel.schedule.per_thread(&kernel.axes[*axis].name).is_some();
-    if said(last) || outer.iter().any(|axis| said(axis) || per_thread(axis)) {
+    if inner.iter().any(said) || outer.iter().any(|axis| said(axis) || per_thread(axis)) {
         return None;
     }
     let body = kernel.insts[forall].regions[0];
@@ -185,7 +186,6 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     };
     let families = families(kernel, body);
     let bounds = kernel.loop_bounds(forall);
-    let last = axes.len() - 1;
     let repeated = |at: usize| -> usize {
         let long = kernel
             .int_of(bounds[at].0)
@@ -205,6 +205,12 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     Some(Tile { axis, elements, warps, rows, is_long })
 }
 
+/// The last axis that the grid has, of two at least: those behind it are short, and the lanes' alone.
+fn last_open(kernel: &Kernel, axes: &[Axis]) -> Option<usize> {
+    let is_short = |axis: &Axis| kernel.axes[*axis].factors.iter().all(|factor| factor.level == Level::Lane);
+    axes.iter().rposition(|axis| !is_short(axis)).filter(|at| *at > 0)
+}
+
 /// Whether the grid takes what threads leave of an axis, of which each has one iteration.
 fn is_open(kernel: &Kernel, axis: Axis) -> bool {
     let open = Factor { level: Level::Grid, size: None };
@@ -215,12 +221,16 @@ fn is_open(kernel: &Kernel, axis: Axis) -> bool {
 
 fn apply(kernel: &mut Kernel, launch: Launch, forall: Inst, tile: Tile) -> bool {
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
-    let Some(last) = axes.last().copied() else { return false };
-    if !axes.iter().all(|axis| is_open(kernel, *axis)) {
+    let Some(last) = last_open(kernel, &axes) else { return false };
+    let (axes, short) = axes.split_at(last + 1);
+    let taken = short.iter().flat_map(|axis| &kernel.axes[*axis].factors).filter_map(|factor| factor.size);
+    let taken: u64 = taken.product();
+    if !axes.iter().all(|axis| is_open(kernel, *axis)) || taken > 32 {
         return false;
     }
+    let last = axes[last];
     let open = Factor { level: Level::Grid, size: None };
-    let lanes = Factor { level: Level::Lane, size: Some(32) };
+    let lanes = Factor { level: Level::Lane, size: Some(32 / taken) };
     let warps = Factor { level: Level::Warp, size: Some(tile.warps) };
     let mut give = |axis: Axis, factors: Vec<Factor>| kernel.axes[axis].factors = factors;
     axes.iter().for_each(|axis| give(*axis, vec![open]));
