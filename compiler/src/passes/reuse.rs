@@ -247,7 +247,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, forall: Inst, tile: Tile) -> bool 
     let name = |axis: Axis| kernel.axes[axis].name.clone();
     let (axis, rows) = (name(axes[tile.axis]), name(tile.rows.map_or(last, |rows| axes[rows])));
     let (block, count) = (tile.warps as u32 * 32, tile.elements as u32);
-    if tile.is_long {
+    if tile.is_long || !short.is_empty() {
         kernel.schedule.leave_unsaid(&launch);
     }
     let reason = "small blocks end and start more evenly";

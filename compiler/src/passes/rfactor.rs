@@ -32,13 +32,13 @@ use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::rematerialize::{free_values, is_rematerializable, reads_what_was_written, rematerialize};
 use super::special::specialize;
 use crate::analysis::contraction::{Class, Contraction, ContractionAxis, LEAST_SIDE, Range, contractions};
-use crate::analysis::{Affine, Conditions, Stride, accesses};
+use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
 use crate::data::{ElementType, Scalar};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
-    AxisData, BlockData, BufferData, BufferKind, Definition, InstData, Kernel, Payload, Phase, Phases, Step,
+    AxisData, BlockData, BufferData, BufferKind, InstData, Kernel, Payload, Phase, Phases, Step,
 };
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{BinaryOp, Expr, Layout};
@@ -48,6 +48,9 @@ pub struct Rfactor;
 
 /// Elements of a reduction inside a parallel loop from which on it is worth a launch of its own.
 const MIN_LONG: i64 = 4096;
+
+/// Lanes of a warp.
+const LANES: i64 = 32;
 
 impl Pass for Rfactor {
     fn name(&self) -> &str {
@@ -209,7 +212,13 @@ fn split(
     outer: &Outer,
 ) -> Launch {
     if let Some(axis) = neighbours(kernel, reduce, outer) {
-        put_first(kernel, reduce, axis);
+        let (low, high) = kernel.loop_bounds(reduce)[axis];
+        let extent = kernel.symbolic_extent(low, high);
+        if extent.is_some_and(|extent| bucket(kernel, combine, &extent, &[LANES]) == 0) {
+            let axes = kernel.insts[reduce].payload.axes().len();
+            let order: Vec<usize> = [axis].into_iter().chain((0..axes).filter(|at| *at != axis)).collect();
+            kernel.reorder_axes(reduce, &order);
+        }
     }
     let InstData { arguments, span, results, .. } = kernel.insts[reduce].clone();
     let region = kernel.insts[reduce].regions[0];
@@ -311,20 +320,6 @@ fn neighbours(kernel: &Kernel, reduce: Inst, outer: &Outer) -> Option<usize> {
         }
     }
     None
-}
-
-/// Makes an axis of a reduction its first one.
-fn put_first(kernel: &mut Kernel, reduce: Inst, axis: usize) {
-    let region = kernel.insts[reduce].regions[0];
-    kernel.blocks[region].params[..=axis].rotate_right(1);
-    for (at, param) in kernel.blocks[region].params.clone().into_iter().enumerate() {
-        kernel.values[param].definition = Definition::Param(region, at as u16);
-    }
-    let data = &mut kernel.insts[reduce];
-    data.arguments[..2 * axis + 2].rotate_right(2);
-    if let Payload::Reduce { axes, .. } = &mut data.payload {
-        axes[..=axis].rotate_right(1);
-    }
 }
 
 /// Appends the reduction over all axes but the first; `map` says what stands for the first one's index.

@@ -17,7 +17,8 @@
 //! inner iteration.
 //!
 //! Reductions of a reduction become one over all their axes as well: `sum(i: sum(j: x[i, j]))` is `sum(i, j: x[i, j])`.
-//! Their axes then stand in the order of memory (`order.rs`), so that `sum(j, i: x[i, j])` is the same.
+//! Axes then stand in the order of memory (`order.rs`), so that `sum(j, i: x[i, j])` is the same, as is a parallel loop over
+//! `j, i` that stores `y[i, j]`.
 //!
 //! A loop around a product whose range depends on the outer index first becomes one over all that it may hold (`triangle.rs`).
 //!
@@ -84,7 +85,8 @@ pub(super) fn perfect(kernel: &mut Kernel, launch: Launch) -> bool {
 
 /// The same however much is computed again: there are too few iterations of the outer loop alone.
 pub(super) fn whole(kernel: &mut Kernel, launch: Launch) -> bool {
-    collapse_all(kernel, launch, Limits { repeated: usize::MAX, reductions: true })
+    let changed = collapse_all(kernel, launch, Limits { repeated: usize::MAX, reductions: true });
+    order::follow_memory(kernel, kernel.launches[launch].body) || changed
 }
 
 /// What becomes one.

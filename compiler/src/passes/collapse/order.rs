@@ -1,4 +1,5 @@
-//! The axes of a reduction in the order of memory: the one along which neighbours lie beside each other is the last.
+//! The axes of a reduction, or of a loop, in the order of memory: the one along which neighbours lie beside each other is the
+//! last.
 //!
 //! ```text
 //! reduce [add] axis0 "j" = v0..v1, axis1 "i" = v0..v2 (v3, v4) {         before
@@ -9,7 +10,8 @@
 //! ```
 //!
 //! Each axis counts by the last subscript of a load that hangs on it, then by those of all loads; axes of the same count
-//! keep their order, as do all of argmin and argmax, where the first of equal values wins.
+//! keep their order, as do all of argmin and argmax, where the first of equal values wins. Of a loop without others in it, which
+//! stores an element in each iteration, they stand in the order of that one's subscripts.
 
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{InstData, Kernel, Payload};
@@ -43,10 +45,11 @@ pub(super) fn walks_arrays(kernel: &Kernel, around: &[Value], outer: &InstData, 
     walks
 }
 
-/// Orders the axes of all reductions in a block.
+/// Orders the axes of all reductions and loops in a block.
 pub(super) fn follow_memory(kernel: &mut Kernel, body: Block) -> bool {
     let mut orders = Vec::new();
-    kernel.walk(body, &mut |_, inst| orders.extend(order(kernel, inst).map(|order| (inst, order))));
+    let found = |inst| order(kernel, inst).or_else(|| order_of_stores(kernel, inst));
+    kernel.walk(body, &mut |_, inst| orders.extend(found(inst).map(|order| (inst, order))));
     for (inst, order) in &orders {
         kernel.reorder_axes(*inst, order);
     }
@@ -85,6 +88,33 @@ fn order(kernel: &Kernel, inst: Inst) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = (0..params.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(distances[*at]));
     (!order.is_sorted()).then_some(order)
+}
+
+/// The same of a parallel loop's axes, of which each is a subscript of all that it stores; the schedule says no order.
+fn order_of_stores(kernel: &Kernel, inst: Inst) -> Option<Vec<usize>> {
+    let data = &kernel.insts[inst];
+    if data.opcode != Opcode::Forall || kernel.schedule.has_order() {
+        return None;
+    }
+    let params = &kernel.blocks[data.regions[0]].params;
+    let (mut orders, mut is_plain) = (Vec::new(), true);
+    kernel.walk(data.regions[0], &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        is_plain &= data.opcode == Opcode::If || data.regions.is_empty();
+        if !data.opcode.info().effect.shows() {
+            return;
+        }
+        let subscripts = kernel.subscripts(data);
+        let places = params.iter().map(|param| subscripts.iter().position(|subscript| subscript == param));
+        let places: Option<Vec<usize>> = places.collect();
+        is_plain &= data.opcode == Opcode::Store;
+        let mut order: Vec<usize> = (0..params.len()).collect();
+        order.sort_by_key(|at| places.as_ref().map(|places| places[*at]));
+        orders.push(places.map(|_| order));
+    });
+    let first = orders.first().cloned().flatten()?;
+    let is_one = orders.iter().all(|order| order.as_ref() == Some(&first));
+    (is_plain && is_one && !first.is_sorted()).then_some(first)
 }
 
 fn hangs_on(kernel: &Kernel, value: Value, param: Value, depth: u32) -> bool {

@@ -159,7 +159,7 @@ fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
     let (mut found, mut bytes) = (Vec::new(), 0i64);
     for (buffer, op, first, inner, row) in known {
         let rows = literal(&first).unwrap_or_else(|| left / sizes.max(1) / row);
-        if rows <= 0 {
+        if rows < 1 || is_size(&first) && rows < 2 {
             return None;
         }
         bytes = bytes.checked_add(rows.checked_mul(row)?)?;

@@ -27,6 +27,8 @@ const MOST_PIECES: u32 = 64;
 
 /// Outer iterations that keep a block of threads busy, each with one of its own.
 const BLOCK: i64 = 256;
+/// Threads that add up the pieces of a column, where there are more columns than multiprocessors.
+const WARP: i64 = 32;
 /// Rows that are so few that [`pieces`] of each do not fill the machine.
 const FEW_ROWS: i64 = 9;
 /// Sectors of a request of 32 neighbours of 8 bytes, where those of another way are one.
@@ -87,9 +89,10 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let terms = nested.as_ref().map(|(_, terms)| *terms);
     let shown = nested.as_ref().map_or(&*kernel, |(nested, _)| nested);
     let Some(found) = cut(shown, *reduce, &around(shown, forall)) else { return false };
+    let steps = found.range.longest;
     let length = match terms {
-        Some(terms) => Expr::binary(BinaryOp::Mul, found.range.longest, Expr::Int(terms)),
-        None => found.range.longest,
+        Some(terms) => Expr::binary(BinaryOp::Mul, steps.clone(), Expr::Int(terms)),
+        None => steps.clone(),
     };
     let said = said(shown, *reduce);
     let wanted = said.pieces.is_some();
@@ -149,6 +152,11 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
             (false, false) => few_alike(&columns, &length, target),
         };
     }
+    let interleaved = interleaves.then(|| interleaved::count(&columns, &steps, target));
+    if let Some(count) = &interleaved {
+        let [pieces, rows] = interleaved::counts(&columns, &steps, count);
+        conditions = conditions.needs(pieces).needs(rows);
+    }
     // A long reduction that is not cut has enough outer iterations to fill the machine.
     // Of several axes tiles would share it (`stage`): those that it leaves read it each.
     let all_read = !rows && !reads_all && params.len() == 1;
@@ -163,11 +171,10 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let name = kernel.launches[launch].name.clone();
     let mut steps = Vec::new();
     let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
-        if interleaves {
-            let count = interleaved::count(&columns, &length, target);
+        if let Some(count) = &interleaved {
             let few = bucket(kernel, launch, &columns, &[multiprocessors]) == 0;
-            let threads = if few { LAST_THREADS as i64 } else { BLOCK };
-            steps = interleave(kernel, launch, &name, (&count, threads)).unwrap_or_default();
+            let threads = if few { LAST_THREADS as i64 } else { WARP };
+            steps = interleave(kernel, launch, &name, (count, threads)).unwrap_or_default();
             return !steps.is_empty();
         }
         let count = if wanted {

@@ -22,6 +22,7 @@ use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::fill::{MIN_SINGLE, THREADS_AT_ONCE};
+use crate::passes::numbers::{divided, quotient};
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::rematerialize;
 
@@ -43,6 +44,15 @@ pub fn count(columns: &Expr, rows: &Expr, target: &TargetFacts) -> Expr {
     let long = ceil_div(max(rows.clone(), 1), LEAST_ROWS);
     let count = min(Expr::binary(BinaryOp::Min, full, long), MIN_SINGLE);
     Expr::binary(BinaryOp::Mul, ceil_div(count, TOGETHER), Expr::Int(TOGETHER))
+}
+
+/// What can be counted in 32 bits: rows, and all pieces.
+pub fn counts(columns: &Expr, rows: &Expr, pieces: &Expr) -> [Expr; 2] {
+    let all = Expr::binary(BinaryOp::Mul, columns.clone(), pieces.clone());
+    // With those of a piece on top, which a quotient that is rounded up takes.
+    let most = i64::from(i32::MAX) - MIN_SINGLE;
+    [(all, i64::from(i32::MAX)), (rows.clone(), most)]
+        .map(|(count, most)| Expr::binary(BinaryOp::LessEqual, count, Expr::Int(most)))
 }
 
 /// The launch of so many pieces of a launch's only reduction; it combines them.
@@ -67,8 +77,8 @@ pub fn pieces(
     let (mut map, mut place, mut rest) = (ValueMap::default(), Vec::new(), flat);
     for ((name, low, _, index), extent) in outer.iter().zip(&columns).rev() {
         let extent = emit.expression(extent);
-        let at = emit.binary(Opcode::Rem, rest, extent);
-        rest = emit.binary(Opcode::Div, rest, extent);
+        let (whole, at) = divided(&mut emit, rest, extent);
+        rest = whole;
         let low = rematerialize(&mut emit, *low, &mut map);
         let own = emit.add(low, at);
         emit.kernel.values[own].name = Some(name.clone().into());
@@ -85,8 +95,10 @@ pub fn pieces(
     let less = emit.expression(&Expr::binary(BinaryOp::Sub, pieces.clone(), Expr::Int(1)));
     let more = mutant!("split_reductions: the last rows have pieces too", less, emit.int(0));
     let left = emit.add(left, more);
-    let turns = emit.binary(Opcode::Div, left, count);
     let zero = emit.int(0);
+    // A range may end before it begins.
+    let left = emit.binary(Opcode::Max, left, zero);
+    let turns = quotient(&mut emit, left, count);
     let copy = every(&mut emit, cut, (first, count), [zero, turns], &mut map);
     emit.kernel.blocks[region].insts.push(copy);
     for (buffer, value) in buffers.iter().zip(emit.kernel.insts[copy].results.clone()) {
