@@ -33,7 +33,7 @@ const TOGETHER: i64 = 32;
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// Bytes that a thread has on the way at a time, at least, where the machine is full of threads.
-const IN_FLIGHT: u64 = 16;
+const IN_FLIGHT: u64 = 32;
 
 /// How many pieces so many columns have: those that fill the machine, no more than a block of threads adds up.
 pub fn count(columns: &Expr, rows: &Expr, target: &TargetFacts) -> Expr {
