@@ -24,16 +24,8 @@ pub fn initial_values(emit: &mut Emit<'_>, data: &InstData) -> Vec<Value> {
 
 /// Appends one iteration; the values that the next one begins with.
 pub fn iteration(emit: &mut Emit<'_>, inst: Inst, indices: &[Value], carried: &[Value]) -> Vec<Value> {
-    let (region, payload) = (emit.kernel.insts[inst].regions[0], emit.kernel.insts[inst].payload.clone());
-    let params = emit.kernel.blocks[region].params.clone();
-    let mut map: ValueMap = params.iter().copied().zip(indices.iter().chain(carried).copied()).collect();
-    for inst in emit.kernel.blocks[region].insts.clone() {
-        if emit.kernel.insts[inst].opcode != Opcode::Yield {
-            emit.kernel.clone_inst(inst, emit.block, &mut map);
-        }
-    }
-    let yields: Vec<Value> = emit.kernel.yields(region).iter().map(|value| mapped(&map, *value)).collect();
-    let Payload::Reduce { combiners, .. } = payload else { return yields };
+    let yields = yielded(emit, inst, indices, carried);
+    let Payload::Reduce { combiners, .. } = emit.kernel.insts[inst].payload.clone() else { return yields };
     let mut values = Vec::with_capacity(carried.len());
     for combiner in combiners {
         let at = values.len();
@@ -41,4 +33,17 @@ pub fn iteration(emit: &mut Emit<'_>, inst: Inst, indices: &[Value], carried: &[
         values.extend(emit.combine(combiner, &carried[part.clone()], &yields[part]));
     }
     values
+}
+
+/// Appends one iteration of a loop, or of a reduction without combining; what it gives.
+pub fn yielded(emit: &mut Emit<'_>, inst: Inst, indices: &[Value], carried: &[Value]) -> Vec<Value> {
+    let region = emit.kernel.insts[inst].regions[0];
+    let params = emit.kernel.blocks[region].params.clone();
+    let mut map: ValueMap = params.iter().copied().zip(indices.iter().chain(carried).copied()).collect();
+    for inst in emit.kernel.blocks[region].insts.clone() {
+        if emit.kernel.insts[inst].opcode != Opcode::Yield {
+            emit.kernel.clone_inst(inst, emit.block, &mut map);
+        }
+    }
+    emit.kernel.yields(region).iter().map(|value| mapped(&map, *value)).collect()
 }

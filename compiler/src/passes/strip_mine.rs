@@ -24,18 +24,17 @@
 
 use super::fold::Fold;
 use super::insert::{before, emitted};
-use super::iterations::iteration;
+use super::iterations::{iteration, yielded};
 use super::pass::{Changed, Pass, PassContext};
 use super::sweep::sweep;
 use crate::analysis::{Affine, Polynomial, polynomial_of};
 use crate::data::Scalar;
-use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BlockData, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// The pass.
 pub struct StripMine;
@@ -81,7 +80,7 @@ struct Loop {
     inst: Inst,
     extent: Polynomial,
     /// The arrays whose last subscript moves with the index, and by how much.
-    moves: FxHashMap<Buffer, Vec<i128>>,
+    moves: BTreeMap<Buffer, Vec<i128>>,
     /// Whether it is a reduction that can be changed.
     can_change: bool,
 }
@@ -124,7 +123,7 @@ fn loop_of(kernel: &Kernel, inst: Inst) -> Option<Loop> {
     let region = data.regions[0];
     let index = kernel.blocks[region].params[0];
     let mut affine = Affine::new(kernel);
-    let mut moves: FxHashMap<Buffer, Vec<i128>> = FxHashMap::default();
+    let mut moves: BTreeMap<Buffer, Vec<i128>> = BTreeMap::new();
     let mut has_loops = false;
     kernel.walk(region, &mut |_, inside| {
         let data = &kernel.insts[inside];
@@ -159,7 +158,7 @@ fn strip(kernel: &mut Kernel, block: Block, reduce: Inst, count: i64) -> Option<
     kernel.values[index].name = kernel.values[kernel.blocks[old].params[0]].name.clone();
     let mut emit = Emit::new(kernel, new, span);
     let first = emit.mul_int(index, count);
-    let mut sums = terms(&mut emit, reduce, first);
+    let mut sums = yielded(&mut emit, reduce, &[first], &[]);
     for at in 1..mutant!("strip_mine: the last neighbour is left out", count, count - 1) {
         let place = emit.add_int(first, mutant!("strip_mine: all neighbours are the first", at, 0));
         sums = iteration(&mut emit, reduce, &[place], &sums);
@@ -172,17 +171,4 @@ fn strip(kernel: &mut Kernel, block: Block, reduce: Inst, count: i64) -> Option<
     data.regions[0] = new;
     data.arguments[1] = high;
     Some(())
-}
-
-/// What a reduction combines for an index.
-fn terms(emit: &mut Emit<'_>, reduce: Inst, index: Value) -> Vec<Value> {
-    let region = emit.kernel.insts[reduce].regions[0];
-    let mut map = ValueMap::default();
-    map.insert(emit.kernel.blocks[region].params[0], index);
-    for inst in emit.kernel.blocks[region].insts.clone() {
-        if emit.kernel.insts[inst].opcode != Opcode::Yield {
-            emit.kernel.clone_inst(inst, emit.block, &mut map);
-        }
-    }
-    emit.kernel.yields(region).iter().map(|value| mapped(&map, *value)).collect()
 }

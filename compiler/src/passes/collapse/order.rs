@@ -90,10 +90,10 @@ fn order(kernel: &Kernel, inst: Inst) -> Option<Vec<usize>> {
     (!order.is_sorted()).then_some(order)
 }
 
-/// The same of a parallel loop's axes, of which each is a subscript of all that it stores; the schedule says no order.
+/// The same of a parallel loop's axes, of which each is a subscript of all that it stores.
 fn order_of_stores(kernel: &Kernel, inst: Inst) -> Option<Vec<usize>> {
     let data = &kernel.insts[inst];
-    if data.opcode != Opcode::Forall || kernel.schedule.has_order() {
+    if data.opcode != Opcode::Forall {
         return None;
     }
     let params = &kernel.blocks[data.regions[0]].params;

@@ -7,6 +7,7 @@ use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{Expr, Layout};
+use std::cmp::Ordering;
 
 /// The largest arrays, together, that a block has a copy of.
 pub const MAX_BYTES: i64 = 16 * 1024;
@@ -214,14 +215,20 @@ fn each(emit: &mut Emit<'_>, team: &Team, count: Value, body: impl FnOnce(&mut E
 
 /// The subscripts of a place of an array, counted along its rows.
 fn subscripts(emit: &mut Emit<'_>, place: Value, extents: &[i64]) -> Vec<Value> {
+    // The first axis that has several places has what is left of the number.
+    let first = extents.iter().position(|extent| *extent != 1).unwrap_or(extents.len());
     let mut indices = Vec::with_capacity(extents.len());
     let mut rest = place;
-    for extent in extents.iter().skip(1).rev() {
-        indices.push(emit.rem_by(rest, *extent));
-        rest = emit.div_by(rest, *extent);
+    for (at, extent) in extents.iter().enumerate().rev() {
+        indices.push(match at.cmp(&first) {
+            Ordering::Less => emit.int(0),
+            Ordering::Equal => rest,
+            Ordering::Greater => emit.rem_by(rest, *extent),
+        });
+        if at > first {
+            rest = emit.div_by(rest, *extent);
+        }
     }
-    // There is one row, perhaps.
-    indices.push(if extents.first() == Some(&1) { emit.int(0) } else { rest });
     indices.reverse();
     indices
 }

@@ -32,26 +32,21 @@
 //! 64 bits: narrow ones round at each step. A directive that shapes the loop (`order`, `tile`, `per_thread`, `warps` of one
 //! of those axes) keeps it, unless other loops over that name can carry it out.
 
-use super::accumulate::has_atomics;
+mod found;
+mod separate;
+
 use super::pass::{Changed, Pass, PassContext};
-use super::rematerialize::{is_rematerializable, rematerialize};
+use super::rematerialize::rematerialize;
 use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Block, Launch, Value};
 use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase, Phases};
-use crate::ir::op::{Combiner, Constant, Effect, Opcode};
-use crate::ir::schedule::Directive;
-use crate::manifest::Expr;
+use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::mutants::mutant;
-use std::collections::BTreeSet;
-
-mod separate;
+use found::{Found, find};
 
 pub struct ReduceAtomics;
-
-/// A place is made of its indices in so many steps at most.
-const DEPTH: u32 = 16;
 
 impl Pass for ReduceAtomics {
     fn name(&self) -> &str {
@@ -84,159 +79,6 @@ fn reduce(kernel: &mut Kernel, launch: Launch) -> bool {
     let is_found = found.is_some();
     found.into_iter().for_each(|found| apply(kernel, launch, found));
     is_found
-}
-
-/// A combining assignment that many iterations of a loop make in one place.
-struct Found {
-    forall: Inst,
-    atomic: Inst,
-    /// The `if` that it stands under.
-    under: Option<Inst>,
-    /// The place may lie outside of the array where that `if` never holds.
-    outside: bool,
-    buffer: Buffer,
-    leaf: u32,
-    combiner: Combiner,
-    subscripts: Vec<Value>,
-    value: Value,
-    /// For each axis of the loop, whether the place does not depend on it.
-    reduced: Vec<bool>,
-}
-
-fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
-    let forall = only_loop(kernel, launch)?;
-    match writes(kernel, kernel.insts[forall].regions[0]).as_slice() {
-        [write] => combined(kernel, launch, forall, *write),
-        _ => None,
-    }
-}
-
-/// The loop that is all that a launch does.
-fn only_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
-    let (forall, before) = kernel.blocks[kernel.launches[launch].body].insts.split_last()?;
-    let pure = |inst: &Inst| kernel.insts[*inst].opcode.info().effect == Effect::Pure;
-    (kernel.insts[*forall].opcode == Opcode::Forall && before.iter().all(pure)).then_some(*forall)
-}
-
-/// What a loop's body writes, and the blocks where it does.
-fn writes(kernel: &Kernel, body: Block) -> Vec<(Block, Inst)> {
-    let mut writes = Vec::new();
-    kernel.walk(body, &mut |block, inst| {
-        if kernel.insts[inst].opcode.info().effect.shows() {
-            writes.push((block, inst));
-        }
-    });
-    writes
-}
-
-/// An instruction that writes as a combining assignment that many iterations make in one place, if it is an atomic of the
-/// body or of an `if` in it.
-fn combined(kernel: &Kernel, launch: Launch, forall: Inst, (block, atomic): (Block, Inst)) -> Option<Found> {
-    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
-    let body = kernel.insts[forall].regions[0];
-    let holds = |inst: &&Inst| {
-        let data = &kernel.insts[**inst];
-        data.opcode == Opcode::If && data.regions.contains(&block)
-    };
-    let under = match block == body {
-        true => None,
-        false => Some(*kernel.blocks[body].insts.iter().find(holds)?),
-    };
-    let data = &kernel.insts[atomic];
-    let Payload::Atomic { buffer, leaf, op } = data.payload else { return None };
-    let (value, subscripts) = data.arguments.split_last()?;
-    let mut read = false;
-    kernel.walk(body, &mut |_, inst| {
-        read |= matches!(kernel.insts[inst].payload, Payload::Access { buffer: other, .. } if other == buffer);
-    });
-    let params = &kernel.blocks[body].params;
-    if !has_atomics(kernel, buffer)
-        || read
-        || !subscripts.iter().all(|value| is_rematerializable(kernel, *value, params, DEPTH))
-    {
-        return None;
-    }
-    let mut needed = BTreeSet::new();
-    subscripts.iter().for_each(|value| reach(kernel, *value, params, &mut needed));
-    let needs = |param: &Value| {
-        mutant!(
-            "reduce_atomics: a place that is made of an index does not depend on it",
-            needed.contains(param),
-            subscripts.contains(param),
-        )
-    };
-    let reduced: Vec<bool> = params.iter().map(|param| !needs(param)).collect();
-    let names = axes.iter().zip(&reduced).filter(|(_, reduced)| **reduced);
-    let names: Vec<&str> = names.map(|(axis, _)| kernel.axes[*axis].name.as_str()).collect();
-    let shaped = names.iter().any(|name| shaped(kernel, launch, name));
-    let outside = under.is_some() && !is_inside(kernel, forall, (buffer, leaf), subscripts);
-    let subscripts = subscripts.to_vec();
-    (!names.is_empty() && !shaped).then_some(Found {
-        forall,
-        atomic,
-        under,
-        outside,
-        buffer,
-        leaf,
-        combiner: op,
-        subscripts,
-        value: *value,
-        reduced,
-    })
-}
-
-/// Whether the schedule shapes the loop over an axis: where other loops over that name are, it may mean these.
-fn shaped(kernel: &Kernel, launch: Launch, name: &str) -> bool {
-    let said = kernel.schedule.directives.iter().any(|known| match &known.directive {
-        Directive::Order(axes) => axes.iter().any(|axis| axis == name),
-        Directive::Tile { axis, .. } | Directive::PerThread { axis, .. } | Directive::Warps { axis, .. } => {
-            axis == name
-        }
-        _ => false,
-    });
-    if !said {
-        return false;
-    }
-    let mut elsewhere = false;
-    for other in kernel.launches.keys().filter(|other| *other != launch) {
-        kernel.walk(kernel.launches[other].body, &mut |_, inst| {
-            let data = &kernel.insts[inst];
-            if let (Opcode::Forall, Payload::Loop { axes }) = (data.opcode, &data.payload) {
-                elsewhere |= axes.iter().any(|axis| kernel.axes[*axis].name == name);
-            }
-        });
-    }
-    !elsewhere
-}
-
-/// Whether the place lies in the array for all iterations, whether the condition holds or not.
-fn is_inside(kernel: &Kernel, forall: Inst, (buffer, leaf): (Buffer, u32), subscripts: &[Value]) -> bool {
-    let data = &kernel.buffers[buffer];
-    let inner = data.element.leaves[leaf as usize].extents.iter().map(|extent| Expr::Int(*extent as i64));
-    let extents = data.extents.iter().cloned().chain(inner);
-    let params = &kernel.blocks[kernel.insts[forall].regions[0]].params;
-    let bounds = kernel.loop_bounds(forall);
-    subscripts.iter().zip(extents).all(|(subscript, extent)| {
-        match params.iter().position(|param| param == subscript) {
-            Some(axis) => {
-                let (low, high) = bounds[axis];
-                kernel.int_of(low).is_some_and(|low| low >= 0) && kernel.symbolic(high) == Some(extent)
-            }
-            None => match (kernel.int_of(*subscript), extent) {
-                (Some(at), Expr::Int(extent)) => (0..i128::from(extent)).contains(&at),
-                _ => false,
-            },
-        }
-    })
-}
-
-/// The parameters that a value is made of.
-fn reach(kernel: &Kernel, value: Value, params: &[Value], needed: &mut BTreeSet<Value>) {
-    if params.contains(&value) {
-        needed.insert(value);
-    } else if let Some(data) = kernel.definition_data(value) {
-        data.arguments.iter().for_each(|argument| reach(kernel, *argument, params, needed));
-    }
 }
 
 fn apply(kernel: &mut Kernel, launch: Launch, found: Found) {

@@ -11,7 +11,7 @@
 //! The loop reads nothing that it writes, and writes the array of the assignment nowhere else. More than a few iterations meet
 //! in each place.
 
-use super::{combined, only_loop, writes};
+use super::found::{combined, only_loop, writes};
 use crate::ir::entities::{Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Effect;

@@ -50,7 +50,7 @@ pub fn same_range(kernel: &Kernel, a: Inst, b: Inst) -> bool {
 }
 
 /// The mean length of rows that lie behind one another in an array, as those of a sparse matrix do, or of which each is a
-/// part of an array's row, the ends of which move from row to row.
+/// part of an array's row: one end moves from row to row, or is where memory says.
 fn mean(kernel: &Kernel, forall: Inst, inst: Inst) -> Option<Expr> {
     let around = &kernel.blocks[kernel.insts[forall].regions[0]].params;
     let [(low, high)] = kernel.loop_bounds(inst)[..] else { return None };
