@@ -27,7 +27,7 @@ const MOST_PIECES: u32 = 64;
 
 /// Outer iterations that keep a block of threads busy, each with one of its own.
 const BLOCK: i64 = 256;
-/// Threads that add up the pieces of a column, where there are more columns than multiprocessors.
+/// Threads that add up the pieces of a column, where these are not so many that a block has one each.
 const WARP: i64 = 32;
 /// Rows that are so few that [`pieces`] of each do not fill the machine.
 const FEW_ROWS: i64 = 9;
@@ -172,8 +172,8 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
     let mut steps = Vec::new();
     let special = specialize(kernel, launch, &conditions, "combine", |kernel, launch| {
         if let Some(count) = &interleaved {
-            let few = bucket(kernel, launch, &columns, &[multiprocessors]) == 0;
-            let threads = if few { LAST_THREADS as i64 } else { WARP };
+            let few = bucket(kernel, launch, count, &[LAST_THREADS as i64]) == 0;
+            let threads = if few { WARP } else { LAST_THREADS as i64 };
             steps = interleave(kernel, launch, &name, (count, threads)).unwrap_or_default();
             return !steps.is_empty();
         }

@@ -305,15 +305,17 @@ impl Product {
         let combiner = self.combiners[at];
         let identity = emit.identity(combiner, emit.kernel.value_type(self.terms[at]))[0];
         let identities = vec![identity; places.len()];
-        let turns = emit.sub(end, first);
-        let turns = emit.div_by(turns, AT_ONCE);
-        let many = emit.mul_int(turns, AT_ONCE);
-        let between = emit.add(first, many);
+        let count = emit.sub(end, first);
+        let whole = emit.div_by(count, AT_ONCE);
+        let many = emit.mul_int(whole, AT_ONCE);
+        let rest = emit.rem_by(count, AT_ONCE);
+        let behind = emit.add(first, many);
         let mut sums = identities;
-        for (range, at_once) in [((first, between), AT_ONCE), ((between, end), 1)] {
+        for (first, count, at_once) in [(first, many, AT_ONCE), (behind, rest, 1)] {
             let step = emit.int(at_once);
-            sums = emit.for_loop("part", (range.0, range.1, step), &sums, |emit, turn, sums| {
+            sums = emit.for_loop("part", (zero, count, step), &sums, |emit, turn, sums| {
                 let mut sums = sums.to_vec();
+                let turn = emit.add(first, turn);
                 for number in 0..at_once {
                     let block = emit.add_int(turn, number);
                     // A block that begins in front of the tile has its end in its second place.
