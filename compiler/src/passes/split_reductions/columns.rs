@@ -71,7 +71,13 @@ fn pieces_of_columns(
 }
 
 /// A loop with few iterations whose body is one long reduction: sums of columns, or of a few long rows.
-pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+/// Launches that a team shares already are added to the last argument.
+pub(super) fn split(
+    kernel: &mut Kernel,
+    launch: Launch,
+    target: &TargetFacts,
+    teams: &mut Vec<Launch>,
+) -> bool {
     let Some(forall) = super::outer_loop(kernel, launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let params = kernel.blocks[body].params.clone();
@@ -175,6 +181,7 @@ pub(super) fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -
             let few = bucket(kernel, launch, count, &[LAST_THREADS as i64]) == 0;
             let threads = if few { WARP } else { LAST_THREADS as i64 };
             steps = interleave(kernel, launch, &name, (count, threads)).unwrap_or_default();
+            teams.push(launch);
             return !steps.is_empty();
         }
         let count = if wanted {

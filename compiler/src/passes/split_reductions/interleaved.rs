@@ -6,7 +6,8 @@
 //! ```
 //!
 //! With a thread for each piece of each column, a warp reads what lies side by side however many columns there are. There
-//! are as many pieces as fill the machine. What they leave lies together for each column, and a warp, or a block of 1024 threads, adds it up.
+//! are as many pieces as fill the machine. What they leave lies together for each column, and a warp, or a block of 1024
+//! threads, adds it up.
 
 use super::pieces::{
     Cut, GROUPS, Outer, computed_again, from_zero, give, outer_extents, over_pieces, push_forall, scratch,

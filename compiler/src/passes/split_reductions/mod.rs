@@ -69,14 +69,15 @@ impl Pass for SplitReductions {
         let mut changed = false;
         // What is not cut in the first place is not cut.
         kernel.schedule.done(|known| matches!(known, Directive::Split { pieces: 1, .. }));
+        let mut shared = Vec::new();
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            if cut(kernel, launch, &context.target) {
+            if cut(kernel, launch, &context.target, &mut shared) {
                 changed = true;
             } else {
                 uncut(kernel, launch);
             }
         }
-        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+        for launch in kernel.launches.keys().filter(|launch| !shared.contains(launch)).collect::<Vec<_>>() {
             let Some(forall) = outer_loop(kernel, launch) else { continue };
             let Some(rows) = rows::find(kernel, forall) else { continue };
             changed |= rows::share(kernel, launch, &rows, &context.target);
@@ -85,11 +86,15 @@ impl Pass for SplitReductions {
     }
 }
 
-/// Cuts the reductions of a launch, if that pays; the launch then combines the pieces.
-fn cut(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
+/// Cuts the reductions of a launch, if that pays; the launch then combines the pieces. Which launches a team shares already.
+fn cut(kernel: &mut Kernel, launch: Launch, target: &TargetFacts, shared: &mut Vec<Launch>) -> bool {
     let root = kernel.launches[launch].body;
     let has_loop = kernel.blocks[root].insts.iter().any(|inst| kernel.insts[*inst].opcode == Opcode::Forall);
-    if has_loop { columns::split(kernel, launch, target) } else { grid::single(kernel, launch, target) }
+    if has_loop {
+        columns::split(kernel, launch, target, shared)
+    } else {
+        grid::single(kernel, launch, target)
+    }
 }
 
 /// Records that the reductions of a launch are not cut.

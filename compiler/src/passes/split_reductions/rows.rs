@@ -28,20 +28,12 @@ const STRIDED_ROWS: i64 = 8192;
 /// So many neighbours of the outer axis within a sector lie side by side.
 const BESIDE: i128 = 4;
 
-/// Whether lanes of a warp share a loop already: the pieces of columns, which a block adds up.
-fn has_lanes(kernel: &Kernel, inst: Inst) -> bool {
-    let (Payload::Loop { axes } | Payload::Reduce { axes, .. }) = &kernel.insts[inst].payload else {
-        return false;
-    };
-    axes.iter().any(|axis| kernel.axes[*axis].factors.iter().any(|factor| factor.level == Level::Lane))
-}
-
 /// What of a launch's outer loop is rows, if it pays to share them.
 pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
     let body = kernel.insts[forall].regions[0];
     let mut loops = Vec::new();
     collect(kernel, body, &mut loops);
-    if loops.is_empty() || loops.iter().any(|inst| has_lanes(kernel, *inst)) {
+    if loops.is_empty() {
         return None;
     }
     let exchanges = !to_exchange(kernel, body, &loops)?.is_empty();
