@@ -296,7 +296,7 @@ fn split(
 /// another one.
 fn neighbours(kernel: &Kernel, reduce: Inst, outer: &Outer) -> Option<usize> {
     let Payload::Reduce { combiners, .. } = &kernel.insts[reduce].payload else { return None };
-    if combiners.iter().any(|combiner| matches!(combiner, Combiner::ArgMin | Combiner::ArgMax)) {
+    if combiners.iter().any(|combiner| combiner.is_position()) {
         return None;
     }
     let region = kernel.insts[reduce].regions[0];

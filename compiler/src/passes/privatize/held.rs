@@ -52,12 +52,10 @@ pub fn combining(kernel: &Kernel, launch: Launch) -> Option<(Inst, Vec<(Buffer, 
         return None;
     }
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
-    let grid = Factor { level: Level::Grid, size: None };
     // A short axis may be the lanes' alone.
     let is_parallel =
         |axis: &Axis| kernel.axes[*axis].factors.iter().all(|factor| factor.level.is_parallel());
-    let is_dealt = |axis: &Axis| kernel.axes[*axis].factors.first() == Some(&grid);
-    let spread = axes.iter().all(is_parallel) && axes.iter().any(is_dealt);
+    let spread = axes.iter().all(is_parallel) && axes.iter().any(|axis| is_of_grid(kernel, *axis));
     let mut found: Vec<(Buffer, Combiner)> = Vec::new();
     let mut fits = spread;
     kernel.walk(root, &mut |_, inst| {
@@ -74,6 +72,11 @@ pub fn combining(kernel: &Kernel, launch: Launch) -> Option<(Inst, Vec<(Buffer, 
     });
     fits &= found.iter().all(|(buffer, op)| can_be_held(kernel, *buffer, *op));
     (fits && !found.is_empty()).then_some((forall, found))
+}
+
+/// Whether the grid has what threads leave of an axis.
+pub fn is_of_grid(kernel: &Kernel, axis: Axis) -> bool {
+    kernel.axes[axis].factors.first() == Some(&Factor { level: Level::Grid, size: None })
 }
 
 /// Whether a block can combine into a copy of an array: atomics on shared memory do the same.

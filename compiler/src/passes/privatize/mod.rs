@@ -41,7 +41,7 @@ use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::pass::{Changed, Pass, PassContext};
 use crate::passes::special::specialize;
-use held::{Copies, Held, LANES, MAX_BYTES, MAX_COPIED_BYTES, MIN_TURNS, Team, combining, size};
+use held::{Copies, Held, LANES, MAX_BYTES, MAX_COPIED_BYTES, MIN_TURNS, Team, combining, is_of_grid, size};
 
 pub struct Privatize;
 
@@ -172,9 +172,7 @@ fn find(kernel: &Kernel, launch: Launch, room: i64) -> Option<Found> {
 /// The axes of a loop that the grid has, by their numbers.
 fn grid_axes(kernel: &Kernel, forall: Inst) -> Vec<usize> {
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return Vec::new() };
-    let has_grid =
-        |axis: &Axis| kernel.axes[*axis].factors.first().is_some_and(|factor| factor.level == Level::Grid);
-    axes.iter().enumerate().filter(|(_, axis)| has_grid(axis)).map(|(at, _)| at).collect()
+    axes.iter().enumerate().filter(|(_, axis)| is_of_grid(kernel, **axis)).map(|(at, _)| at).collect()
 }
 
 /// Enough iterations, and enough along the axis that is dealt out for every block to have some; `None` where the host does
@@ -246,10 +244,10 @@ fn spread(kernel: &mut Kernel, launch: Launch, found: &Found, dealt: usize, cont
     let one = axes.iter().filter(has_warps).count() == 1;
     let resized = free && one && context.target.warp_size == LANES as u32;
     for (at, axis) in axes.iter().enumerate() {
-        let factors = &mut kernel.axes[*axis].factors;
-        if factors.first().is_none_or(|factor| factor.level != Level::Grid) {
+        if !is_of_grid(kernel, *axis) {
             continue;
         }
+        let factors = &mut kernel.axes[*axis].factors;
         factors[0] = Factor { level: Level::Serial, size: None };
         if at == dealt {
             factors.insert(1, Factor { level: Level::Grid, size: Some(blocks) });

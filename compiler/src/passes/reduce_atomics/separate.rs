@@ -8,8 +8,8 @@
 //!
 //! # Preconditions
 //!
-//! The loop reads nothing that it writes, and writes the array of the assignment nowhere else. More than a few iterations meet
-//! in each place.
+//! The loop reads nothing that it writes, and writes the array of the assignment nowhere else; it checks and prints nothing.
+//! More than a few iterations meet in each place.
 
 use super::found::{combined, only_loop, writes};
 use crate::ir::entities::{Buffer, Inst, Launch};

@@ -6,7 +6,7 @@
 
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{BlockData, Definition, Kernel, Payload};
-use crate::ir::op::{Combiner, Opcode};
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use crate::passes::straight::MOST_ITERATIONS;
 use smallvec::smallvec;
@@ -58,8 +58,7 @@ pub fn nest(kernel: &mut Kernel, reduce: Inst) -> Option<i64> {
 /// place.
 fn long_axis(kernel: &Kernel, reduce: Inst) -> Option<(usize, i64)> {
     let Payload::Reduce { axes, combiners } = &kernel.insts[reduce].payload else { return None };
-    let tells = |combiner: &Combiner| matches!(combiner, Combiner::ArgMin | Combiner::ArgMax);
-    if axes.len() < 2 || combiners.iter().any(tells) {
+    if axes.len() < 2 || combiners.iter().any(|combiner| combiner.is_position()) {
         return None;
     }
     let bounds = kernel.loop_bounds(reduce);
