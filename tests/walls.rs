@@ -176,6 +176,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "rebase_reductions",
             "recognize_reductions",
             "scan",
+            "separate_windows",
             "sink_loads",
             "sink_loops",
             "soa",
@@ -184,6 +185,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "strip_mine",
             "trim_reductions",
             "unroll_and_jam",
+            "unroll_parts",
         ],
     ),
     (

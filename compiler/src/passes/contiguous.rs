@@ -19,7 +19,7 @@ pub struct Contiguous {
     pub spread: usize,
     /// Whether there are atomics among them, each of which combines one scalar.
     pub combines: bool,
-    /// Whether some of them have no vector: pixels of three bytes.
+    /// Whether some of them have no vector: points of three floats.
     pub is_odd: bool,
     /// Where loads stand, but for a literal along the last axis: those of a window all in one row.
     pub rows: Vec<Row>,
@@ -37,11 +37,16 @@ pub struct Row {
 /// `x[2 * j + 1]` do.
 pub struct Walk {
     pub inst: Inst,
-    /// Bytes an iteration.
+    /// Bytes an iteration: a power of two, or three times one where words of 4 bytes bring several iterations (pixels of three bytes).
     pub step: u64,
     pub loads: bool,
     /// The row in which a load stands, and its place there.
     pub place: Option<(usize, i64)>,
+}
+
+/// How many iterations of so many bytes a vector brings; of three, or twice three, as many words do as of the next power of two.
+pub fn per_vector(step: u64) -> u64 {
+    VECTOR_BYTES / step.next_power_of_two().clamp(1, VECTOR_BYTES)
 }
 
 /// How the accesses of a body walk along its last axis.
@@ -71,7 +76,7 @@ pub fn contiguous(kernel: &Kernel, body: Block, param: Value) -> Contiguous {
         combines |= memory && whole && atomic;
         if memory && whole && !atomic {
             match step {
-                1 | 2 | 4 | 8 | 16 => {
+                1 | 2 | 3 | 4 | 6 | 8 | 16 => {
                     let place = if access.writes { None } else { Row::of(kernel, &mut affine, access.inst) };
                     let place = place.map(|(row, offset)| {
                         let known = rows.iter().position(|known| *known == row).unwrap_or_else(|| {
@@ -196,7 +201,7 @@ pub fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Walk, vec
     let buffer = &kernel.buffers[buffer];
     // A subscript counts elements, of which an iteration may have several.
     let several = if buffer.layout == Layout::Aos { (access.step / buffer.element.size).max(1) } else { 1 };
-    let wanted = several * vector.min(VECTOR_BYTES / access.step.min(VECTOR_BYTES));
+    let wanted = several * vector.min(per_vector(access.step));
     let mut stride = 1u64;
     for (at, extent) in buffer.extents.iter().enumerate().rev() {
         let divisor = multiples.of(kernel, data.arguments[at]);

@@ -3,7 +3,7 @@
 use crate::analysis::{Atom, Polynomial};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Definition, Kernel};
 use crate::manifest::Expr;
 use crate::source::Span;
 use cranelift_entity::EntityRef;
@@ -46,6 +46,15 @@ pub fn stands_for(
         kernel.values[value].name = kernel.values[param].name.take();
     }
     kernel.blocks[block].insts.extend(rest);
+}
+
+/// Gives a block other parameters.
+pub fn own_params(kernel: &mut Kernel, block: Block, params: &[Value]) {
+    kernel.blocks[block].params.clear();
+    for (position, param) in params.iter().enumerate() {
+        kernel.values[*param].definition = Definition::Param(block, position as u16);
+        kernel.blocks[block].params.push(*param);
+    }
 }
 
 /// Emits a polynomial; `None` where a number in it is too large.

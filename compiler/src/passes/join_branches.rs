@@ -1,4 +1,5 @@
-//! `join_branches`: what both sides of an `if` do alike is done once: a store stands behind it, a loop around it.
+//! `join_branches`: what both sides of an `if` do alike is done once: a load stands before it, a store behind it, a loop
+//! around it.
 //!
 //! ```text
 //! if v5 {                                                v9: f32 = if v5 {
@@ -22,6 +23,9 @@
 //! (`SimplifyCFG`) and calls the second one loop unswitching, the other way round.
 //!
 //! # Preconditions
+//!
+//! *Loads.* Both sides load the same element, whatever happens in them before: in front of it there is nothing but values and
+//! loads. The subscripts are as those of stores, and the launch does not write the array.
 //!
 //! *Stores.* Both sides store to the same element: the subscripts are the same values, or pure code that is equal. What
 //! stands behind a store in its branch does not touch that array's leaf.
@@ -83,6 +87,11 @@ fn within(kernel: &mut Kernel, block: Block, written: &EntitySet<Buffer>) -> boo
             changed |= within(kernel, region, written);
         }
         while is_branch && join_stores(kernel, block, inst) {
+            changed = true;
+        }
+        while is_branch && join_loads(kernel, block, inst, written) {
+            // It stands where the branch stood.
+            at = kernel.blocks[block].insts.iter().position(|other| *other == inst).unwrap_or(at);
             changed = true;
         }
         at += 1;
@@ -163,6 +172,54 @@ fn join_stores(kernel: &mut Kernel, block: Block, branch: Inst) -> bool {
     true
 }
 
+/// Puts the first load that both sides do alike in front of the branch; whether there is one.
+fn join_loads(kernel: &mut Kernel, block: Block, branch: Inst, written: &EntitySet<Buffer>) -> bool {
+    let [then, otherwise] = kernel.insts[branch].regions[..] else { return false };
+    let inside = inside(kernel, branch);
+    let others = first_loads(kernel, otherwise, written);
+    let found = first_loads(kernel, then, written).into_iter().find_map(|one| {
+        let other = others.iter().copied().find(|other| load_alike(kernel, one, *other, &inside))?;
+        Some((one, other))
+    });
+    let Some((one, other)) = found else { return false };
+    let Some(at) = kernel.blocks[block].insts.iter().position(|inst| *inst == branch) else { return false };
+    let behind = kernel.blocks[block].insts.split_off(at);
+    let mut map = ValueMap::default();
+    for place in kernel.insts[one].arguments.clone() {
+        moved(kernel, place, &inside, block, &mut map);
+    }
+    kernel.clone_inst(one, block, &mut map);
+    for (region, load) in [(then, one), (otherwise, other)] {
+        kernel.blocks[region].insts.retain(|inst| *inst != load);
+        if let (Some(gone), Some(loaded)) = (kernel.result_of(load), kernel.result_of(one)) {
+            kernel.replace_uses(gone, mapped(&map, loaded));
+        }
+    }
+    kernel.blocks[block].insts.extend(behind);
+    true
+}
+
+/// The loads of a branch that could as well be its first instruction, the first one first.
+fn first_loads(kernel: &Kernel, region: Block, written: &EntitySet<Buffer>) -> Vec<Inst> {
+    let is_quiet = |inst: &&Inst| {
+        let data = &kernel.insts[**inst];
+        data.regions.is_empty() && matches!(data.opcode.info().effect, Effect::Pure | Effect::Read)
+    };
+    let is_load = |inst: &Inst| match (kernel.insts[*inst].opcode, &kernel.insts[*inst].payload) {
+        (Opcode::Load, Payload::Access { buffer, .. }) => {
+            mutant!("join_branches: a load moves over stores", !written.contains(*buffer), true)
+        }
+        _ => false,
+    };
+    kernel.blocks[region].insts.iter().take_while(is_quiet).copied().filter(is_load).collect()
+}
+
+/// Whether two loads are of the same element, whose subscripts can be had in front of the branch.
+fn load_alike(kernel: &Kernel, one: Inst, other: Inst, inside: &[Inst]) -> bool {
+    let [one, other] = [one, other].map(|load| &kernel.insts[load]);
+    one.payload == other.payload && are_one_place(kernel, &one.arguments, &other.arguments, inside)
+}
+
 /// Gives a branch one more result: what each side yields for it.
 fn yield_also(kernel: &mut Kernel, branch: Inst, values: [Value; 2]) -> Value {
     let regions = kernel.insts[branch].regions.to_vec();
@@ -210,18 +267,22 @@ fn are_alike(kernel: &Kernel, one: Inst, other: Inst, inside: &[Inst]) -> bool {
     else {
         return false;
     };
+    one.payload == other.payload
+        && kernel.value_type(*value) == kernel.value_type(*other_value)
+        && are_one_place(kernel, places, other_places, inside)
+}
+
+/// Whether subscripts in both sides of a branch are the same, and can be had outside of it.
+fn are_one_place(kernel: &Kernel, places: &[Value], others: &[Value], inside: &[Inst]) -> bool {
     let same = |(place, other): (&Value, &Value)| {
         is_movable(kernel, *place, inside)
             && mutant!(
-                "join_branches: stores to two elements are one",
+                "join_branches: two elements are one",
                 is_equal_code(kernel, *place, *other, &[Effect::Pure]),
                 true
             )
     };
-    one.payload == other.payload
-        && kernel.value_type(*value) == kernel.value_type(*other_value)
-        && places.len() == other_places.len()
-        && places.iter().zip(other_places).all(same)
+    places.len() == others.len() && places.iter().zip(others).all(same)
 }
 
 /// What a branch does: what stands in front of its loop, and the loop.

@@ -22,11 +22,14 @@
 //! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
 //!
 //! A loop whose body has one reduction that is too long for straight code gives a thread several elements where at least half of
-//! what it loads is the same for all of these (`walked.rs`).
+//! what it loads is the same for all of these; and neighbours where what its reductions load is narrower than a word (`walked.rs`).
 
 mod walked;
 
-use super::contiguous::{Contiguous, VECTOR_BYTES, WORD_BYTES, Walk, contiguous, count_aligned, has_windows};
+use super::contiguous::{
+    Contiguous, VECTOR_BYTES, WORD_BYTES, Walk, contiguous, count_aligned, has_windows, is_aligned,
+    per_vector,
+};
 use super::distinct::distinct;
 use super::map::{copies_fit, share_threads};
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
@@ -117,13 +120,11 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         // A tile leaves nothing to choose: it is one thread's iterations times the threads.
         said.count = said.count.or(Some(1));
     }
-    let plain = is_plain(kernel, forall);
+    let is_free = said.count.is_none() && said.vector.is_none() && several && !tiled;
+    let plain = is_plain(kernel, forall)
+        || is_free && has_neighbours(kernel, forall) && walked::brings_words(kernel, launch, forall, target);
     if !plain && said.count.is_none() && said.vector.is_none() {
-        if several
-            && !tiled
-            && has_neighbours(kernel, forall)
-            && walked::is_worth(kernel, launch, forall, target)
-        {
+        if is_free && has_neighbours(kernel, forall) && walked::is_worth(kernel, launch, forall, target) {
             let (plan, is_smaller) = fitted(kernel, launch, forall, Plan::new(1, walked::ELEMENTS));
             record_walked(kernel, launch, &name, plan.serial);
             give(kernel, forall, 1, plan.serial);
@@ -410,7 +411,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
         None if combines => VECTOR_BYTES,
         None => stored.unwrap_or(0).max(narrowest),
     };
-    let vector = (VECTOR_BYTES / widest).clamp(1, most);
+    let vector = per_vector(widest).clamp(1, most);
     let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
     let flight = |vector: u64| {
@@ -434,7 +435,12 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
         multiples
     };
     let mut plain = multiples();
-    let aligned = |multiples: &mut Multiples| count_aligned(kernel, multiples, (&found, &rows), vector);
+    let aligned = |multiples: &mut Multiples| {
+        // Pixels of three bytes that do not lie so come byte by byte, which neighbouring threads spread over many sectors.
+        let mut odd = found.iter().filter(|access| !access.step.is_power_of_two());
+        let fits = odd.all(|access| is_aligned(kernel, multiples, access, vector));
+        if fits { count_aligned(kernel, multiples, (&found, &rows), vector) } else { 0 }
+    };
     let without = aligned(&mut plain);
     let pays =
         |aligned: usize| 2 * aligned > found.len() + spread || (spread == 0 && 2 * aligned == found.len());

@@ -34,6 +34,7 @@ use super::reuse::Reuse;
 use super::rfactor::Rfactor;
 use super::scalarize::Scalarize;
 use super::scan::Scan;
+use super::separate_windows::SeparateWindows;
 use super::sink_loads::SinkLoads;
 use super::sink_loops::SinkLoops;
 use super::soa::Soa;
@@ -49,6 +50,7 @@ use super::tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
 use super::trim_reductions::TrimReductions;
 use super::unroll::Unroll;
 use super::unroll_and_jam::UnrollAndJam;
+use super::unroll_parts::UnrollParts;
 use super::unroll_short::UnrollShort;
 use super::vectorize::Vectorize;
 use std::sync::Arc;
@@ -74,6 +76,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Parallelize), false),
         // Before `merge_axes`, which is for what all accesses agree on.
         (Arc::new(Delinearize), false),
+        // After `join_branches`, to which the sides of a branch are alike; before `merge_axes`, which merges what is left of an axis.
+        (Arc::new(UnrollParts), false),
         // Before all that counts axes.
         (Arc::new(MergeAxes), false),
         // Before `fuse_launches`, which lets reductions over the same elements share one walk.
@@ -88,6 +92,7 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         // After `collapse`, which shows all axes of a loop; before all that asks how long reductions are.
         (Arc::new(SplitResidues::default()), false),
         // After `collapse`, which gives reductions over several axes one order; before all that asks how long they are.
+        (Arc::new(SeparateWindows::default()), false),
         (Arc::new(PinWindows), false),
         // After `collapse`, which shows all axes of a loop; before all that shares reductions.
         (Arc::new(ReduceAtomics), false),

@@ -14,9 +14,13 @@
 //! A loop over results would walk the rows once for each of them, and tiles of so few results fill no multiprocessor. As the
 //! results of one reduction they are sums of each thread's own rows, which teams and blocks add up.
 //!
+//! The same loop inside another one, which fills an array of its own (the means of a row's groups), would walk a row once for
+//! each of them.
+//!
 //! # Preconditions
 //!
-//! The loop is alone in its launch, its extents are literals, and there are at most 64 results. One reduction stands directly in its
+//! The loop is alone in its launch, its extents are literals, and there are at most 64 results; or it fills arrays of an iteration
+//! around it, its terms load something that is the same for all results, and there are at most 16. One reduction stands directly in its
 //! body; around it are values, branches, loads and stores, and in its terms no loops and no checks. The launch reads nothing that it
 //! writes. The reduction's bounds are the same for all results, and it has at least 16,384 terms. The schedule says nothing of the
 //! axes.
@@ -29,8 +33,8 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::{Affine, Answer, Conditions, Uses, ask, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BlockData, Kernel, Level, Payload, Phase, Phases};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{BlockData, BufferKind, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 
@@ -62,7 +66,17 @@ impl Pass for UnrollAndJam {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            let Some(found) = Found::of(kernel, launch) else { continue };
+            if kernel.launches[launch].phase != Phase::Abstract {
+                continue;
+            }
+            let root = kernel.launches[launch].body;
+            for block in kernel.blocks_in(root) {
+                while let Some(found) = Found::in_row(kernel, root, block) {
+                    found.jam(kernel);
+                    changed = true;
+                }
+            }
+            let Some(found) = Found::of(kernel, root) else { continue };
             let Some(terms) = kernel.symbolic_iterations(found.reduce) else { continue };
             let long = Conditions::new().prefers_at_least(&terms, LEAST);
             if ask(kernel, launch, &long) == Answer::Yes {
@@ -85,13 +99,23 @@ pub struct Found {
 }
 
 impl Found {
-    fn of(kernel: &Kernel, launch: Launch) -> Option<Self> {
-        if kernel.launches[launch].phase != Phase::Abstract {
-            return None;
-        }
-        let root = kernel.launches[launch].body;
+    fn of(kernel: &Kernel, root: Block) -> Option<Self> {
         let forall = only(kernel, root, |inst| !kernel.insts[inst].regions.is_empty())?;
         Self::of_loop(kernel, root, forall, MOST)
+    }
+
+    /// Of a loop in a block of another one, which fills arrays of that one's iterations and whose terms read the same.
+    fn in_row(kernel: &Kernel, root: Block, block: Block) -> Option<Self> {
+        if block == root {
+            return None;
+        }
+        let insts = &kernel.blocks[block].insts;
+        let mut loops = insts.iter().filter_map(|inst| Self::of_loop(kernel, block, *inst, MOST_INSIDE));
+        loops.find(|found| {
+            let written = written_buffers(kernel, found.body);
+            let are_own = written.iter().all(|buffer| kernel.buffers[buffer].kind == BufferKind::Private);
+            are_own && found.shares(kernel)
+        })
     }
 
     /// Of a loop in a block that one thread runs, where terms of several results read the same.

@@ -1,12 +1,12 @@
 //! Words of narrow results: a short axis along which they lie side by side is one thread's, where what they are made of lies
-//! otherwise.
+//! otherwise, or is the same for all of them.
 //!
 //! ```text
 //! forall i in 0..n, c in 0..4 { y[i, c] = x[c, i] }    →    forall i in 0..n { y[i, 0] = x[0, i]; …; y[i, 3] = x[3, i] }
 //! ```
 //!
 //! Elements of a byte or two that lanes store one by one leave most of a sector unused. As straight code they are one vector, and
-//! the other axis has the lanes, by which loads are neighbours.
+//! the other axis has the lanes, by which loads are neighbours. Three of them (colours) are words with those of other pixels.
 
 use crate::analysis::{Affine, Stride, accesses};
 use crate::ir::emit::Emit;
@@ -68,7 +68,7 @@ fn axis_of_words(kernel: &Kernel, forall: Inst) -> Option<(usize, i64)> {
     (0..bounds.len()).find_map(|at| {
         let (low, high) = bounds[at];
         let count = i64::try_from(kernel.int_of(high)?).ok()?;
-        let fits = kernel.int_of(low) == Some(0) && matches!(count, 2 | 4 | 8 | 16);
+        let fits = kernel.int_of(low) == Some(0) && matches!(count, 2 | 3 | 4 | 6 | 8 | 16);
         if !fits
             || kernel.schedule.speaks_of(&kernel.axes[axes[at]].name)
             || size * count as usize > MOST_CODE
@@ -87,7 +87,8 @@ fn axis_of_words(kernel: &Kernel, forall: Inst) -> Option<(usize, i64)> {
                 let is_off =
                     |index| matches!(affine.stride(access.inst, index), Stride::Bytes(bytes) if bytes % word != 0);
                 let cut = is_beside && params.iter().filter(|index| **index != params[at]).copied().any(is_off);
-                loads_lie_apart |= cut || !is_beside && stride != Stride::Bytes(0);
+                let moves = params.iter().any(|index| affine.stride(access.inst, *index) != Stride::Bytes(0));
+                loads_lie_apart |= cut || !is_beside && moves;
                 continue;
             }
             let is_word = width < WORD_BYTES && width * count as u64 <= VECTOR_BYTES;

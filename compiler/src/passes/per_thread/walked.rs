@@ -1,9 +1,11 @@
-//! Elements whose thread walks what neighbours walk as well: a filter, a window's weights, a signal at other shifts.
+//! Elements whose thread walks what neighbours walk as well, a filter, a window's weights, a signal at other shifts; or of which an
+//! access brings several.
 
-use crate::analysis::{Affine, Answer, Conditions, ask};
+use crate::analysis::{Affine, Answer, Conditions, Stride, accesses, ask};
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
+use crate::passes::contiguous::WORD_BYTES;
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::unroll_and_jam::is_one_threads;
@@ -18,13 +20,48 @@ const MOST_SUMS: u64 = 64;
 /// one (H200, f32: 14.7 M windows of 11 x 11, 872 us and 487; 10 M of 301 steps, 802 and 502; twelve filters of 11 x 11, 3150 and
 /// 2280).
 pub fn is_worth(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
-    if !shares_loads(kernel, forall) {
-        return false;
-    }
+    shares_loads(kernel, forall) && fills(kernel, launch, forall, target)
+}
+
+/// Whether a thread shall have neighbours along the last axis of a loop, of which each is a reduction or several, because what
+/// these walk is narrow there: a lane's own access would bring a byte or two.
+pub fn brings_words(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
+    walks_narrow(kernel, forall) && fills(kernel, launch, forall, target)
+}
+
+/// Whether there are threads enough where each has several elements.
+fn fills(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
     let Some(all) = kernel.symbolic_iterations(forall) else { return false };
     let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
     let conditions = Conditions::new().prefers_at_least(&all, threads * ELEMENTS as i64);
     ask(kernel, launch, &conditions) == Answer::Yes
+}
+
+/// Whether all loops in a loop's body are reductions in it, through the same range for neighbours along the last axis, and all that they
+/// load along it are neighbours narrower than a word.
+fn walks_narrow(kernel: &Kernel, forall: Inst) -> bool {
+    let body = kernel.insts[forall].regions[0];
+    let Some(index) = kernel.blocks[body].params.last().copied() else { return false };
+    let mut affine = Affine::new(kernel);
+    let (mut fits, mut words, mut narrow) = (true, 0, 0);
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        if !data.opcode.is_loop() {
+            return;
+        }
+        let is_own = data.opcode == Opcode::Reduce && is_one_threads(kernel, inst);
+        fits &= is_own && !affine.any_depends(&data.arguments, index);
+        words += data.results.iter().map(|value| kernel.value_type(*value).size().div_ceil(4)).sum::<u64>();
+        for access in accesses(kernel, data.regions[0]) {
+            let width = kernel.buffers[access.buffer].element.leaves[access.leaf as usize].scalar.size();
+            match affine.stride(access.inst, index) {
+                Stride::Bytes(0) => {}
+                Stride::Bytes(stride) if stride == width as i64 && width < WORD_BYTES => narrow += 1,
+                _ => fits = false,
+            }
+        }
+    });
+    fits && narrow > 0 && words * ELEMENTS <= MOST_SUMS
 }
 
 /// Whether the only loop in a loop's body is a reduction in it, through the same range for neighbours along the last axis, of whose

@@ -35,13 +35,14 @@
 mod found;
 mod separate;
 
+use super::insert::own_params;
 use super::pass::{Changed, Pass, PassContext};
 use super::rematerialize::rematerialize;
 use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Launch, Value};
-use crate::ir::kernel::{BlockData, Definition, InstData, Kernel, Payload, Phase, Phases};
+use crate::ir::kernel::{BlockData, InstData, Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Combiner, Constant, Opcode};
 use crate::mutants::mutant;
 use found::{Found, find};
@@ -160,14 +161,6 @@ fn combine(emit: &mut Emit<'_>, found: &Found, own: bool, places: Vec<Value>, su
         let payload = Payload::Atomic { buffer: found.buffer, leaf: found.leaf, op: found.combiner };
         let arguments: Vec<Value> = places.into_iter().chain([sum]).collect();
         emit.inst(Opcode::Atomic, payload, &arguments);
-    }
-}
-
-/// Makes values the parameters of a block.
-fn own_params(kernel: &mut Kernel, block: Block, params: &[Value]) {
-    for (position, param) in params.iter().enumerate() {
-        kernel.values[*param].definition = Definition::Param(block, position as u16);
-        kernel.blocks[block].params.push(*param);
     }
 }
 

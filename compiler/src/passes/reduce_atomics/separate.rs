@@ -8,7 +8,8 @@
 //!
 //! # Preconditions
 //!
-//! The loop reads nothing that it writes, and writes the array of the assignment nowhere else; it checks and prints nothing.
+//! The loop reads nothing that it writes, and writes the array of the assignment nowhere else; it prints nothing. What it checks,
+//! both launches check: a failure that is recorded twice is recorded once.
 //! More than a few iterations meet in each place.
 
 use super::found::{combined, only_loop, writes};
@@ -49,7 +50,7 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<usize> {
         match data.payload {
             Payload::Access { buffer, .. } if effect == Effect::Read => _ = read.insert(buffer),
             Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => written.push(buffer),
-            _ => is_plain &= !effect.is_observable(),
+            _ => is_plain &= !effect.shows(),
         }
     });
     let reads_own = written.iter().any(|buffer| read.contains(*buffer));

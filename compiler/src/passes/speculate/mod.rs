@@ -16,6 +16,9 @@
 //! What one index of many is left out of, by `i != j`, is done for that one as well: the loads then are those of all, which blocks
 //! share.
 //!
+//! What a condition of data selects, and is nothing but a few values, is computed on both sides: `if v < 0.0 { -v } else { v }` is a
+//! selection.
+//!
 //! Products under a condition are computed whole where tiles are to be expected (`products.rs`).
 //!
 //! # Preconditions
@@ -47,6 +50,8 @@ pub struct Speculate;
 
 /// Branches with more instructions stay branches.
 const MOST: usize = 16;
+/// The same of those that load nothing, literals aside: as many as run while an element of 4 bytes comes and goes.
+const CHEAP: usize = 40;
 
 impl Pass for Speculate {
     fn name(&self) -> &str {
@@ -95,7 +100,8 @@ fn within(
         }
         around.truncate(outer);
         if opcode == Opcode::If
-            && (may_be_flat(kernel, inst, around, written)
+            && (is_cheap(kernel, inst)
+                || may_be_flat(kernel, inst, around, written)
                 || holds_nearly_always(kernel, inst, around, written)
                 || holds_product(kernel, launch, inst, around, written))
         {
@@ -104,6 +110,17 @@ fn within(
         }
     }
     changed
+}
+
+/// Whether both sides of a branch that data decides are nothing but a few values: threads of a warp seldom agree on it.
+fn is_cheap(kernel: &Kernel, inst: Inst) -> bool {
+    let data = &kernel.insts[inst];
+    let insts = data.regions.iter().flat_map(|region| kernel.blocks[*region].insts.iter().copied());
+    let is_value = |inst: &Inst| !matches!(kernel.insts[*inst].opcode, Opcode::Const | Opcode::Yield);
+    !data.results.is_empty()
+        && insts.clone().filter(is_value).count() <= CHEAP
+        && insts.into_iter().all(|inst| is_little(kernel, inst))
+        && reads_memory(kernel, &data.arguments[..1])
 }
 
 /// Whether a branch loads what may be loaded before, and does little else.

@@ -167,7 +167,7 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
     if rows.exact && (rows.reused || !walks) {
         let teams = [(2, "row_2"), (4, "row_4"), (8, "row_8"), (16, "row_16")];
         at_once.extend(teams.iter().filter(|_| short).map(|(lanes, suffix)| (*lanes, of_lane, *suffix)));
-        let warps = [(1, "row_warp"), (2, "row_warp_2"), (4, "row_warp_4")];
+        let warps = [(1, "row_warp"), (2, "row_warp_2"), (3, "row_warp_3"), (4, "row_warp_4")];
         let more = warps.iter().filter(|(groups, _)| *groups >= of_lane && said.threads.is_none());
         at_once.extend(more.map(|(groups, suffix)| (32, *groups, *suffix)));
     }
@@ -214,19 +214,26 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
                 shapes.push(shape(suffix, threads, Some(held), vector, true));
             }
         }
-        // Each twice as many threads as the one before: a group beyond the row's end costs nearly as many instructions as
-        // one within, and these are what short rows wait for. The longest are those of a vocabulary (softmax, f32,
-        // 16384×30000 on an H200: 1.16 ms held, 17.0 ms walked with an array in memory).
-        let mut masked = [
+        // Steps of a third or a half: a group beyond the row's end costs nearly as many instructions as one within, and
+        // these are what short rows wait for. The longest are those of a vocabulary (softmax, f32, 16384×30000 on an
+        // H200: 1.16 ms held, 17.0 ms walked with an array in memory).
+        let mut masked = vec![
+            (64, 3, "row_64_of_3"),
             (64, 4, "row_64_masked"),
+            (128, 3, "row_128_of_3"),
             (128, 4, "row_128_masked"),
+            (256, 3, "row_256_of_3"),
             (256, 4, "row_256_masked"),
+            (512, 3, "row_512_of_3"),
             (512, 4, "row_512_masked"),
+            (512, 6, "row_512_of_6"),
             (512, 8, "row_512_masked_wide"),
+            (512, 12, "row_512_of_12"),
             (512, 16, "row_512_masked_widest"),
         ];
         if rows.exchanges {
             // For each element a thread walks what the others have written: all do so at once.
+            masked.retain(|(_, held, _)| held % 4 == 0);
             masked[..4].iter_mut().for_each(|(_, held, _)| *held = 1);
         }
         for (threads, held, suffix) in only(said.threads, &masked, "row_masked", "row_masked_wide") {

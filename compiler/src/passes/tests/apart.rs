@@ -136,6 +136,26 @@ const PLACES: &[(&str, Place)] = &[
         "strip_mine: as many words as elements",
         at("reductions/packed_rows.krn", "pairs", &[("k", 5), ("n", 3)]),
     ),
+    (
+        "unroll_parts: the last part is left out",
+        at("accesses/halves.krn", "in_a_row", &[("d", 23), ("n", 3)]),
+    ),
+    ("unroll_parts: all parts are the second", at("accesses/halves.krn", "in_a_row", &[("d", 23), ("n", 3)])),
+    ("unroll_parts: below and above", at("accesses/halves.krn", "in_a_row", &[("d", 23), ("n", 3)])),
+    ("join_branches: a load moves over stores", at("control/both_loads.krn", "written", &[("n", 33)])),
+    ("join_branches: two elements are one", at("control/both_loads.krn", "neighbours", &[("n", 33)])),
+    (
+        "separate_windows: the last place is left out",
+        for_sizes(at("reductions/separated.krn", "mean_and_most", &[("h", 270), ("w", 263)])),
+    ),
+    (
+        "separate_windows: all places are the first",
+        for_sizes(at("reductions/separated.krn", "mean_and_most", &[("h", 270), ("w", 263)])),
+    ),
+    (
+        "separate_windows: what moves with one index alone",
+        for_sizes(at("reductions/separated.krn", "weighted", &[("h", 257), ("w", 256)])),
+    ),
     ("fold: the other sign", at("stage/signs.krn", "turned", &[("n", 5)])),
     (
         "shared memory: what is used at once has one place",

@@ -11,7 +11,9 @@ use crate::ir::op::Constant;
 use crate::ir::testing::{Outcome, generate, host_values, interpret};
 use crate::lower::{LowerOptions, lower};
 use crate::manifest::SymbolKind;
-use crate::passes::{Matricize, Pipeline, PipelineError, PipelineOptions, SplitResidues, TargetFacts};
+use crate::passes::{
+    Matricize, Pipeline, PipelineError, PipelineOptions, SeparateWindows, SplitResidues, TargetFacts,
+};
 use crate::source::SourceFile;
 use krn_generator::{
     Program, branches, columns, contractions, folds, forms, idioms, locals, loops, patterns, permutations,
@@ -163,6 +165,7 @@ pub fn whatever_the_sizes(pipeline: Pipeline) -> Pipeline {
     let pipeline = pipeline.replace("split_residues", SplitResidues { least: 1 });
     pipeline
         .and_then(|pipeline| pipeline.replace("matricize", Matricize { always: true }))
+        .and_then(|pipeline| pipeline.replace("separate_windows", SeparateWindows { always: true }))
         .expect("they are known")
 }
 

@@ -20,6 +20,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("double_buffer", 10),
     ("collapse", 30),
     ("split_residues", 60),
+    ("separate_windows", 3),
     ("matricize", 40),
     ("hoist_reductions", 15),
     ("sink_loads", 20),
@@ -65,6 +66,10 @@ const EXEMPT: &[(&str, &str)] = &[
     (
         "pin_windows",
         "only windows of unknown extents with 65536 results; tests/kernels/accesses/windows.krn has them",
+    ),
+    (
+        "unroll_parts",
+        "only indices that are compared with a half of their axis; tests/kernels/accesses/halves.krn has them",
     ),
     (
         "unroll_and_jam",
