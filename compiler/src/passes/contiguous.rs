@@ -202,6 +202,8 @@ pub fn is_aligned(kernel: &Kernel, multiples: &mut Multiples, access: &Walk, vec
     // A subscript counts elements, of which an iteration may have several.
     let several = if buffer.layout == Layout::Aos { (access.step / buffer.element.size).max(1) } else { 1 };
     let wanted = several * vector.min(per_vector(access.step));
+    // Of three words each begins at a multiple of one.
+    let wanted = 1 << wanted.trailing_zeros();
     let mut stride = 1u64;
     for (at, extent) in buffer.extents.iter().enumerate().rev() {
         let divisor = multiples.of(kernel, data.arguments[at]);

@@ -400,6 +400,14 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     let body = kernel.insts[forall].regions[0];
     let param = *kernel.blocks[body].params.last()?;
     let Contiguous { found, spread, combines, is_odd, rows } = contiguous(kernel, body, param);
+    // The first of a thread's neighbours lies a multiple of the vector behind the axis' beginning.
+    let of_low =
+        if kernel.int_of(low) == Some(0) { u64::MAX } else { Multiples::new(kernel, launch).of(kernel, low) };
+    let multiples = || {
+        let mut multiples = Multiples::new(kernel, launch);
+        multiples.suppose(param, of_low);
+        multiples
+    };
     if most < MOST_NEIGHBOURS && (is_odd || spread > 0) {
         return None;
     }
@@ -426,17 +434,9 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
         let serial = flight(1);
         return (serial > 1).then_some(Plan::new(vector, serial));
     }
-    // The first of a thread's neighbours lies a multiple of the vector behind the axis' beginning.
-    let of_low =
-        if kernel.int_of(low) == Some(0) { u64::MAX } else { Multiples::new(kernel, launch).of(kernel, low) };
-    let multiples = || {
-        let mut multiples = Multiples::new(kernel, launch);
-        multiples.suppose(param, of_low);
-        multiples
-    };
     let mut plain = multiples();
     let aligned = |multiples: &mut Multiples| {
-        // Pixels of three bytes that do not lie so come byte by byte, which neighbouring threads spread over many sectors.
+        // Pixels of three bytes come in words of several, or byte by byte, which neighbouring threads spread over many sectors.
         let mut odd = found.iter().filter(|access| !access.step.is_power_of_two());
         let fits = odd.all(|access| is_aligned(kernel, multiples, access, vector));
         if fits { count_aligned(kernel, multiples, (&found, &rows), vector) } else { 0 }
@@ -479,15 +479,14 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     Some(Plan::new(1, serial))
 }
 
-/// The extents of inner axes of the accessed buffers that are no literals, in the order of their symbols.
+/// The innermost extents of the accessed buffers that are no literals, in the order of their symbols; an outermost one is none.
 fn row_sizes(kernel: &Kernel, found: &[Walk]) -> Vec<Expr> {
     let mut sizes: Vec<(Vec<usize>, Expr)> = Vec::new();
     for access in found {
         let Payload::Access { buffer, .. } = kernel.insts[access.inst].payload else { continue };
-        // The innermost extent is enough: it is a factor of every outer stride.
-        let extents = &kernel.buffers[buffer].extents;
-        let last = extents.last().filter(|extent| extents.len() > 1 && !matches!(extent, Expr::Int(_)));
-        let Some(size) = last else { continue };
+        // The innermost extent that is no literal is enough: it is a factor of every outer stride.
+        let extents = kernel.buffers[buffer].extents.iter().skip(1);
+        let Some(size) = extents.rev().find(|extent| !matches!(extent, Expr::Int(_))) else { continue };
         let factors = factors(size).unwrap_or_default();
         if sizes.iter().all(|known| *known != (factors.clone(), size.clone())) {
             sizes.push((factors, size.clone()));

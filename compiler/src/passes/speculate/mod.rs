@@ -50,8 +50,6 @@ pub struct Speculate;
 
 /// Branches with more instructions stay branches.
 const MOST: usize = 16;
-/// The same of those that load nothing, literals aside: as many as run while an element of 4 bytes comes and goes.
-const CHEAP: usize = 40;
 
 impl Pass for Speculate {
     fn name(&self) -> &str {
@@ -118,7 +116,7 @@ fn is_cheap(kernel: &Kernel, inst: Inst) -> bool {
     let insts = data.regions.iter().flat_map(|region| kernel.blocks[*region].insts.iter().copied());
     let is_value = |inst: &Inst| !matches!(kernel.insts[*inst].opcode, Opcode::Const | Opcode::Yield);
     !data.results.is_empty()
-        && insts.clone().filter(is_value).count() <= CHEAP
+        && insts.clone().filter(is_value).count() <= MOST
         && insts.into_iter().all(|inst| is_little(kernel, inst))
         && reads_memory(kernel, &data.arguments[..1])
 }
