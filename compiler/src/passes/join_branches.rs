@@ -16,6 +16,15 @@
 //!     forall axis0 "i" = v0..v1 (v2) { …; yield }   →        if v5 { …; yield } else { yield }
 //!     yield                                                  yield
 //! } else { yield }                                       }
+//!
+//! v9: f32 = if v5 {                                      v6: f32 = load buf0[v0]
+//!     v6: f32 = load buf0[v0]                            v9: f32 = if v5 {
+//!     yield v6                                               yield v6
+//! } else {                                         →     } else {
+//!     v7: f32 = load buf0[v0]                                v8: f32 = neg v6
+//!     v8: f32 = neg v7                                       yield v8
+//!     yield v8                                           }
+//! }
 //! ```
 //!
 //! `if c { y[i, j] = a } else { y[i, j] = b }` and `y[i, j] = if c { a } else { b }` are the same code then, and so are
@@ -24,11 +33,11 @@
 //!
 //! # Preconditions
 //!
-//! *Loads.* Both sides load the same element, whatever happens in them before: in front of it there is nothing but values and
-//! loads. The subscripts are as those of stores, and the launch does not write the array.
+//! *Loads.* Both sides load the same element, by subscripts as those of stores. In front of it there is nothing but values and
+//! loads.
 //!
-//! *Stores.* Both sides store to the same element: the subscripts are the same values, or pure code that is equal. What
-//! stands behind a store in its branch does not touch that array's leaf.
+//! *Stores.* Both sides store to the same element, or combine something with it by the same operation: the subscripts are the
+//! same values, or pure code that is equal. What stands behind a store in its branch does not touch that array's leaf.
 //!
 //! *Loops.* A branch is one `forall`, and in front of it no more than pure code and loads of arrays that the launch does not
 //! write, which each iteration repeats. The other branch is a `forall` over the same range, or does nothing. Its bounds
@@ -89,7 +98,7 @@ fn within(kernel: &mut Kernel, block: Block, written: &EntitySet<Buffer>) -> boo
         while is_branch && join_stores(kernel, block, inst) {
             changed = true;
         }
-        while is_branch && join_loads(kernel, block, inst, written) {
+        while is_branch && join_loads(kernel, block, inst) {
             // It stands where the branch stood.
             at = kernel.blocks[block].insts.iter().position(|other| *other == inst).unwrap_or(at);
             changed = true;
@@ -143,11 +152,7 @@ fn join_stores(kernel: &mut Kernel, block: Block, branch: Inst) -> bool {
     });
     let Some((one, other)) = found else { return false };
     let [data, beside] = [one, other].map(|store| kernel.insts[store].clone());
-    let (Payload::Access { buffer, leaf }, Some((value, places))) =
-        (data.payload, data.arguments.split_last())
-    else {
-        return false;
-    };
+    let Some((value, places)) = data.arguments.split_last() else { return false };
     let Some(at) = kernel.blocks[block].insts.iter().position(|inst| *inst == branch) else { return false };
     let value_of_other = beside.arguments[places.len()];
     let behind = kernel.blocks[block].insts.split_off(at + 1);
@@ -167,17 +172,18 @@ fn join_stores(kernel: &mut Kernel, block: Block, branch: Inst) -> bool {
     for (region, store) in [(then, one), (otherwise, other)] {
         kernel.blocks[region].insts.retain(|inst| *inst != store);
     }
-    Emit::new(kernel, block, data.span).store(buffer, leaf, &places, value);
+    let arguments = [&places[..], &[value]].concat();
+    Emit::new(kernel, block, data.span).inst(data.opcode, data.payload, &arguments);
     kernel.blocks[block].insts.extend(behind);
     true
 }
 
 /// Puts the first load that both sides do alike in front of the branch; whether there is one.
-fn join_loads(kernel: &mut Kernel, block: Block, branch: Inst, written: &EntitySet<Buffer>) -> bool {
+fn join_loads(kernel: &mut Kernel, block: Block, branch: Inst) -> bool {
     let [then, otherwise] = kernel.insts[branch].regions[..] else { return false };
     let inside = inside(kernel, branch);
-    let others = first_loads(kernel, otherwise, written);
-    let found = first_loads(kernel, then, written).into_iter().find_map(|one| {
+    let others = first_loads(kernel, otherwise);
+    let found = first_loads(kernel, then).into_iter().find_map(|one| {
         let other = others.iter().copied().find(|other| load_alike(kernel, one, *other, &inside))?;
         Some((one, other))
     });
@@ -200,17 +206,14 @@ fn join_loads(kernel: &mut Kernel, block: Block, branch: Inst, written: &EntityS
 }
 
 /// The loads of a branch that could as well be its first instruction, the first one first.
-fn first_loads(kernel: &Kernel, region: Block, written: &EntitySet<Buffer>) -> Vec<Inst> {
+fn first_loads(kernel: &Kernel, region: Block) -> Vec<Inst> {
     let is_quiet = |inst: &&Inst| {
         let data = &kernel.insts[**inst];
-        data.regions.is_empty() && matches!(data.opcode.info().effect, Effect::Pure | Effect::Read)
+        let is_value =
+            data.regions.is_empty() && matches!(data.opcode.info().effect, Effect::Pure | Effect::Read);
+        mutant!("join_branches: a load moves over stores", is_value, true)
     };
-    let is_load = |inst: &Inst| match (kernel.insts[*inst].opcode, &kernel.insts[*inst].payload) {
-        (Opcode::Load, Payload::Access { buffer, .. }) => {
-            mutant!("join_branches: a load moves over stores", !written.contains(*buffer), true)
-        }
-        _ => false,
-    };
+    let is_load = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Load;
     kernel.blocks[region].insts.iter().take_while(is_quiet).copied().filter(is_load).collect()
 }
 
@@ -231,12 +234,14 @@ fn yield_also(kernel: &mut Kernel, branch: Inst, values: [Value; 2]) -> Value {
     kernel.add_result(branch, kernel.value_type(values[0]))
 }
 
-/// The stores of a branch that could as well be its last instruction, the last one first.
+/// The stores and combining assignments of a branch that could as well be its last instruction, the last one first.
 fn last_stores(kernel: &Kernel, region: Block) -> Vec<Inst> {
     let insts = &kernel.blocks[region].insts;
     let stores = insts.iter().enumerate().rev().filter(|(at, inst)| {
         let data = &kernel.insts[**inst];
-        data.opcode == Opcode::Store
+        let is_store =
+            data.opcode == Opcode::Store || data.opcode == Opcode::Atomic && data.results.is_empty();
+        is_store
             && mutant!(
                 "join_branches: a store moves over accesses to its array",
                 insts[at + 1..].iter().all(|later| !touches(kernel, *later, &data.payload)),
@@ -246,13 +251,16 @@ fn last_stores(kernel: &Kernel, region: Block) -> Vec<Inst> {
     stores.map(|(_, inst)| *inst).collect()
 }
 
-/// Whether an instruction, or what is inside, accesses the leaf of an array.
+/// Whether an instruction, or what is inside, accesses what another one stores to: the leaf of an array.
 fn touches(kernel: &Kernel, inst: Inst, place: &Payload) -> bool {
-    let Payload::Access { buffer, leaf } = place else { return true };
     let data = &kernel.insts[inst];
-    let own = match &data.payload {
-        Payload::Access { buffer: other, leaf: other_leaf } => (other, other_leaf) == (buffer, leaf),
-        Payload::Atomic { buffer: other, .. } => other == buffer,
+    let own = match (&data.payload, place) {
+        (Payload::Access { .. }, Payload::Access { .. }) => data.payload == *place,
+        (
+            Payload::Access { buffer: other, .. } | Payload::Atomic { buffer: other, .. },
+            Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. },
+        ) => other == buffer,
+        (Payload::Access { .. } | Payload::Atomic { .. }, _) => true,
         _ => false,
     };
     let mut regions = data.regions.iter();

@@ -3,6 +3,7 @@
 use crate::analysis::{bounds_of_index, is_always_inside};
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{Kernel, Payload};
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 
@@ -12,13 +13,17 @@ pub struct Index {
     pub value: Value,
     pub low: Value,
     pub high: Value,
+    /// Whether the loop is a reduction.
+    pub is_reduced: bool,
 }
 
 impl Index {
     /// The indices of a loop.
     pub fn of(kernel: &Kernel, inst: Inst) -> impl Iterator<Item = Self> {
         let params = kernel.blocks[kernel.insts[inst].regions[0]].params.iter();
-        params.zip(kernel.loop_bounds(inst)).map(|(value, (low, high))| Index { value: *value, low, high })
+        let is_reduced = kernel.insts[inst].opcode == Opcode::Reduce;
+        let bounds = kernel.loop_bounds(inst);
+        params.zip(bounds).map(move |(value, (low, high))| Index { value: *value, low, high, is_reduced })
     }
 }
 

@@ -16,8 +16,9 @@
 //! What one index of many is left out of, by `i != j`, is done for that one as well: the loads then are those of all, which blocks
 //! share.
 //!
-//! What a condition of data selects, and is nothing but a few values, is computed on both sides: `if v < 0.0 { -v } else { v }` is a
-//! selection.
+//! What a condition of data selects in a reduction's term, and is nothing but a few values, is computed on both sides: `if v < 0.0 {
+//! -v } else { v }` is a selection, and its product with something a product (2 of 4 weights kept, f16, 500 x 4096 x 4096 on an H200:
+//! 106 us before, 66 after).
 //!
 //! Products under a condition are computed whole where tiles are to be expected (`products.rs`).
 //!
@@ -98,7 +99,7 @@ fn within(
         }
         around.truncate(outer);
         if opcode == Opcode::If
-            && (is_cheap(kernel, inst)
+            && (is_cheap(kernel, inst, around)
                 || may_be_flat(kernel, inst, around, written)
                 || holds_nearly_always(kernel, inst, around, written)
                 || holds_product(kernel, launch, inst, around, written))
@@ -110,12 +111,14 @@ fn within(
     changed
 }
 
-/// Whether both sides of a branch that data decides are nothing but a few values: threads of a warp seldom agree on it.
-fn is_cheap(kernel: &Kernel, inst: Inst) -> bool {
+/// Whether both sides of a branch of a reduction's term that data decides are nothing but a few values: what the term is made of, a
+/// product perhaps, stands in the open then.
+fn is_cheap(kernel: &Kernel, inst: Inst, around: &[Index]) -> bool {
     let data = &kernel.insts[inst];
     let insts = data.regions.iter().flat_map(|region| kernel.blocks[*region].insts.iter().copied());
     let is_value = |inst: &Inst| !matches!(kernel.insts[*inst].opcode, Opcode::Const | Opcode::Yield);
-    !data.results.is_empty()
+    around.iter().any(|index| index.is_reduced)
+        && !data.results.is_empty()
         && insts.clone().filter(is_value).count() <= MOST
         && insts.into_iter().all(|inst| is_little(kernel, inst))
         && reads_memory(kernel, &data.arguments[..1])

@@ -19,7 +19,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("fuse", 30),
     ("double_buffer", 10),
     ("collapse", 30),
-    ("split_residues", 60),
+    ("split_residues", 50),
     ("separate_windows", 3),
     ("matricize", 40),
     ("hoist_reductions", 15),
