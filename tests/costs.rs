@@ -68,6 +68,14 @@ fn one_table_holds_several_files() {
     run(folder, &["a.krn", "--costs", "--table", "all.costs", "--accept"], 0);
     let (out, _) = run(folder, &["a.krn", "b.krn", "--costs", "--table", "all.costs"], 0);
     assert_eq!(out, "3 lines, 0 differ from the table\n");
+    // Kernels have names, files do not count, and what is not asked for is not counted: its directive is wrong.
+    let (_, err) = run(folder, &["a.krn", "--costs", "--table", "all.costs", "--kernel", "krn"], 2);
+    assert!(err.contains("no kernel was counted"), "{err}");
+    let text =
+        format!("{KERNELS}// krn-test: cost k=4\nkernel other(x: f32[n]) -> y: f32[n] {{ y[i] = x[i] }}\n");
+    std::fs::write(folder.join("b.krn"), text).expect("a temporary file");
+    run(folder, &["b.krn", "--costs", "--table", "all.costs"], 2);
+    run(folder, &["b.krn", "--costs", "--table", "all.costs", "--kernel", "total"], 0);
 }
 
 #[test]

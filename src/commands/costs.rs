@@ -4,7 +4,7 @@ use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, FILE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::numbers::counted;
 use crate::{files, messages};
-use krn_runtime::profile::{Change, CostError, Costs, Verdict, costs};
+use krn_runtime::profile::{Change, CostError, Costs, Verdict, costs_of};
 use std::path::Path;
 
 /// The first lines of a table that is kept.
@@ -57,10 +57,14 @@ fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
     let compile = messages::options(&options.compile, None)?;
     // Mistakes are shown as everywhere.
     messages::compile(&source, &compile, None, MessageFormat::Human)?;
-    costs(&source, &compile).map_err(|error| match error {
+    costs_of(&source, &compile, &|name| is_asked_for(options, name)).map_err(|error| match error {
         CostError::Run(error) => Failure::new(DEVICE, format!("{}: {error}", path.display())),
         error => Failure::new(INPUT, format!("{}: {error}", path.display())),
     })
+}
+
+fn is_asked_for(options: &TestOptions, name: &str) -> bool {
+    options.kernel.as_ref().is_none_or(|text| name.contains(text.as_str()))
 }
 
 /// Holds costs against a table, or writes it. `complete` says of which kernels all lines are among those found.
@@ -71,8 +75,9 @@ fn judge(
     options: &TestOptions,
     sums: &mut Sums,
 ) -> Result<()> {
-    let asked = |name: &str| options.kernel.as_ref().is_none_or(|text| name.contains(text.as_str()));
-    let concerned = |name: &str| complete(name) && asked(name);
+    // In a table for all files the file stands in front.
+    let concerned =
+        |name: &str| complete(name) && is_asked_for(options, name.rsplit(':').next().unwrap_or(name));
     let before = if table.exists() {
         let text = String::from_utf8_lossy(&files::read_own(table)?).into_owned();
         Costs::parse(&text).map_err(|error| Failure::new(FILE, format!("{}: {error}", table.display())))?

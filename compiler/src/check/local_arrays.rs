@@ -39,9 +39,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let (Some(first), Some(axes), true) =
             (first, axes, fresh && (annotation.is_none() || storage.is_some()))
         else {
-            if fresh {
-                self.bind(name, Binding::Poisoned);
-            }
+            // What was refused is not told again where it is used.
+            self.bind(name, Binding::Poisoned);
             return;
         };
         let role = if self.at_kernel_level { ArrayRole::Temporary } else { ArrayRole::Private };

@@ -256,10 +256,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             None => (self.literal_or_value(name, value), None),
         };
         self.defining = around;
-        if !self.may_shadow(name) {
-            return;
-        }
-        let Some(value) = value else {
+        // What was refused is not told again where it is used.
+        let (true, Some(value)) = (self.may_shadow(name), value) else {
             self.bind(name, Binding::Poisoned);
             return;
         };

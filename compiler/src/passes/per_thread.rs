@@ -120,11 +120,10 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         // A tile leaves nothing to choose: it is one thread's iterations times the threads.
         said.count = said.count.or(Some(1));
     }
-    let is_free = said.count.is_none() && said.vector.is_none() && several && !tiled;
-    let plain = is_plain(kernel, forall)
-        || is_free && has_neighbours(kernel, forall) && walked::brings_words(kernel, launch, forall, target);
+    let may_walk = several && !tiled && has_neighbours(kernel, forall);
+    let plain = is_plain(kernel, forall) || may_walk && walked::brings_words(kernel, launch, forall, target);
     if !plain && said.count.is_none() && said.vector.is_none() {
-        if is_free && has_neighbours(kernel, forall) && walked::is_worth(kernel, launch, forall, target) {
+        if may_walk && walked::is_worth(kernel, launch, forall, target) {
             let (plan, is_smaller) = fitted(kernel, launch, forall, Plan::new(1, walked::ELEMENTS));
             record_walked(kernel, launch, &name, plan.serial);
             give(kernel, forall, 1, plan.serial);

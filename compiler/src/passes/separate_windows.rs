@@ -53,9 +53,9 @@ pub struct SeparateWindows {
 
 /// Results of a launch from which on two take less than one.
 const MANY: i64 = 1 << 16;
-/// Terms that a result saves at least, for each byte of a temporary's element: to write and read 8 bytes takes as long as 20 terms of
-/// three instructions.
-const LEAST: i64 = 8;
+/// Terms that a result saves at least, for each byte of a temporary's element. To write and read 8 bytes takes as long as 20 terms of
+/// three instructions, and neighbours share loads of small windows.
+const LEAST: i64 = 16;
 /// Instructions that a value around a reduction is made of, one in the other.
 const DEPTH: u32 = 16;
 
@@ -309,8 +309,10 @@ fn separate(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Launch
     kernel.insts[made].regions.push(inner);
     kernel.blocks[root].insts.push(made);
     let name = kernel.launches[launch].name.clone();
-    let axis = kernel.axes[kernel.insts[reduce].payload.axes()[by]].name.clone();
+    let [around, axis] = [(forall, at), (reduce, by)]
+        .map(|(inst, at)| kernel.axes[kernel.insts[inst].payload.axes()[at]].name.clone());
     kernel.schedule.remark(&name, format!("windows are reduced along `{axis}` after the other axes"));
+    kernel.schedule.remade.extend([around, axis]);
     let first = kernel.add_launch(&name, "windows", root, launch);
     kernel.replace_step(launch, &[Step::Launch(first), Step::Launch(launch)]);
 

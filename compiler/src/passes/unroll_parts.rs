@@ -71,10 +71,12 @@ impl Pass for UnrollParts {
                 && found.unroll(kernel).is_some()
             {
                 let (name, count) = (kernel.launches[launch].name.clone(), found.count);
-                let axis = &kernel.axes[kernel.insts[found.forall].payload.axes()[found.at]].name;
-                let text =
-                    format!("{axis}: an iteration does what it does in each of {count} parts of the axis");
+                let axis = kernel.axes[kernel.insts[found.forall].payload.axes()[found.at]].name.clone();
+                let text = format!(
+                    "an iteration over `{axis}` does what is done in each of {count} parts of the axis"
+                );
                 kernel.schedule.remark(&name, text);
+                kernel.schedule.remade.push(axis);
                 // Comparisons that are literals now.
                 Fold.run(kernel, context);
                 changed = true;

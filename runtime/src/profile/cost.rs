@@ -94,17 +94,38 @@ pub enum CostError {
 /// # Errors
 /// Mistakes in the file or in its test directives; what a kernel does wrong.
 pub fn costs(source: &SourceFile, options: &CompileOptions) -> Result<Costs, CostError> {
-    costs_checked(source, options, &|_| false).map(|(costs, _)| costs)
+    costs_of(source, options, &|_| true)
 }
 
-/// The same; and where `checked` says so of a kernel's name, the emulator counts what the model did, at the same sizes, unless
-/// that is very much. The second list tells where the two differ by more than 5 %.
+/// The same of the kernels of whose names `wanted` says so.
+///
+/// # Errors
+/// As for [`costs`].
+pub fn costs_of(
+    source: &SourceFile,
+    options: &CompileOptions,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Costs, CostError> {
+    counted(source, options, wanted, &|_| false).map(|(costs, _)| costs)
+}
+
+/// The same as [`costs`]; and where `checked` says so of a kernel's name, the emulator counts what the model did, at the same sizes,
+/// unless that is very much. The second list tells where the two differ by more than 5 %.
 ///
 /// # Errors
 /// As for [`costs`].
 pub fn costs_checked(
     source: &SourceFile,
     options: &CompileOptions,
+    checked: &dyn Fn(&str) -> bool,
+) -> Result<(Costs, Vec<String>), CostError> {
+    counted(source, options, &|_| true, checked)
+}
+
+fn counted(
+    source: &SourceFile,
+    options: &CompileOptions,
+    wanted: &dyn Fn(&str) -> bool,
     checked: &dyn Fn(&str) -> bool,
 ) -> Result<(Costs, Vec<String>), CostError> {
     let usual = Variants::For(SymbolValues::new());
@@ -118,7 +139,7 @@ pub fn costs_checked(
         let of_kernel = |message: String| CostError::Input(format!("`{}`: {message}", kernel.name));
         let line = source.line_column(kernel.span.start).0;
         let directives = Directives::for_kernel(source, line).map_err(of_kernel)?;
-        if directives.expected != Expected::Agreement {
+        if directives.expected != Expected::Agreement || !wanted(&kernel.name) {
             continue;
         }
         let own = vec![Vec::new()];

@@ -16,7 +16,9 @@ use std::collections::BTreeMap;
 
 pub use crate::launch::counted::{CountedLaunch, TracedLaunch};
 pub use alone::{Slow, slow_loops};
-pub use cost::{Change, Cost, CostError, Costs, CountedBy, RowCounts, Verdict, costs, costs_checked};
+pub use cost::{
+    Change, Cost, CostError, Costs, CountedBy, RowCounts, Verdict, costs, costs_checked, costs_of,
+};
 pub use gpu::{GPUS, Gpu};
 pub use occupancy::{Limiter, Needs, Occupancy, limits};
 pub use predicted::{Work, gpu_for};

@@ -35,6 +35,12 @@ pub fn separate(kernel: &mut Kernel, launch: Launch) -> Option<Launch> {
         }
     }
     kernel.replace_step(launch, &[Step::Launch(apart), Step::Launch(launch)]);
+    // Said of the loop that is left, `order` would keep both as they were.
+    if let Some(forall) = only_loop(kernel, launch) {
+        let axes = kernel.insts[forall].payload.axes().iter();
+        let names: Vec<String> = axes.map(|axis| kernel.axes[*axis].name.clone()).collect();
+        kernel.schedule.remade.extend(names);
+    }
     Some(apart)
 }
 
