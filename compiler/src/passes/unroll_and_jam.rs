@@ -19,11 +19,11 @@
 //!
 //! # Preconditions
 //!
-//! The loop is alone in its launch, its extents are literals, and there are at most 64 results; or it fills arrays of an iteration
-//! around it, its terms load something that is the same for all results, and there are at most 16. One reduction stands directly in its
-//! body; around it are values, branches, loads and stores, and in its terms no loops and no checks. The launch reads nothing that it
-//! writes. The reduction's bounds are the same for all results, and it has at least 16,384 terms. The schedule says nothing of the
-//! axes.
+//! The loop is alone in its launch, its extents are literals, and there are at most 64 results of 16,384 terms or more each; or it
+//! fills arrays of an iteration around it, its terms walk something that is the same for all results and that iteration's alone,
+//! and there are at most 16. One reduction stands directly in its body; around it are values, branches, loads and stores, and in its
+//! terms no loops and no checks. The launch reads nothing that it writes. The reduction's bounds are the same for all results. The
+//! schedule says nothing of the axes.
 //!
 //! # Changes results
 //!
@@ -104,7 +104,8 @@ impl Found {
         Self::of_loop(kernel, root, forall, MOST)
     }
 
-    /// Of a loop in a block of another one, which fills arrays of that one's iterations and whose terms read the same.
+    /// Of a loop in a block of another one, which fills arrays of that one's iterations and whose terms walk what each of these has
+    /// for itself: products, of which iterations share operands, are better off alone.
     fn in_row(kernel: &Kernel, root: Block, block: Block) -> Option<Self> {
         if block == root {
             return None;
@@ -114,15 +115,29 @@ impl Found {
         loops.find(|found| {
             let written = written_buffers(kernel, found.body);
             let are_own = written.iter().all(|buffer| kernel.buffers[buffer].kind == BufferKind::Private);
-            are_own && found.shares(kernel)
+            are_own && found.walks_a_row(kernel, root)
         })
+    }
+
+    /// Whether what is loaded for all results is walked, and other iterations of the parallel loops around have other elements.
+    fn walks_a_row(&self, kernel: &Kernel, root: Block) -> bool {
+        let parents = kernel.parents_in(root);
+        let around =
+            parents.enclosing(self.forall).filter(|inst| kernel.insts[*inst].opcode == Opcode::Forall);
+        let mut moves: Vec<Value> =
+            around.flat_map(|inst| kernel.blocks[kernel.insts[inst].regions[0]].params.to_vec()).collect();
+        moves.extend(&kernel.blocks[kernel.insts[self.reduce].regions[0]].params);
+        let mut affine = Affine::new(kernel);
+        self.shared(kernel)
+            .into_iter()
+            .any(|load| moves.iter().all(|index| affine.any_depends(&kernel.insts[load].arguments, *index)))
     }
 
     /// Of a loop in a block that one thread runs, where terms of several results read the same.
     pub fn inside(kernel: &Kernel, block: Block, inst: Inst) -> Option<Self> {
         let found = Self::of_loop(kernel, block, inst, MOST_INSIDE)?;
         let is_one_threads = is_one_threads(kernel, inst) && is_one_threads(kernel, found.reduce);
-        (is_one_threads && found.shares(kernel)).then_some(found)
+        (is_one_threads && !found.shared(kernel).is_empty()).then_some(found)
     }
 
     /// Of a loop in a block, with so many results at most.
@@ -155,17 +170,17 @@ impl Found {
         })
     }
 
-    /// Whether something that is loaded is the same for all results.
-    fn shares(&self, kernel: &Kernel) -> bool {
+    /// What is loaded in the terms and is the same for all results.
+    fn shared(&self, kernel: &Kernel) -> Vec<Inst> {
         let params = &kernel.blocks[self.body].params;
         let mut affine = Affine::new(kernel);
-        let mut shares = false;
+        let mut shared = Vec::new();
         kernel.walk(kernel.insts[self.reduce].regions[0], &mut |_, inst| {
             let data = &kernel.insts[inst];
-            shares |= data.opcode == Opcode::Load
-                && !params.iter().any(|param| affine.any_depends(&data.arguments, *param));
+            let differs = params.iter().any(|param| affine.any_depends(&data.arguments, *param));
+            shared.extend((data.opcode == Opcode::Load && !differs).then_some(inst));
         });
-        shares
+        shared
     }
 
     /// Makes one reduction of those of all results.
