@@ -3,7 +3,7 @@
 
 use super::entities::{Block, Buffer, Inst, Launch, Symbol, Value};
 use super::kernel::{AxisSet, Definition, InstData, Kernel, Payload, Tile};
-use super::op::{Constant, Opcode};
+use super::op::{Constant, Effect, Opcode};
 use crate::data::Scalar;
 use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
 use cranelift_entity::packed_option::PackedOption;
@@ -387,6 +387,13 @@ impl Kernel {
             self.insts[inst].arguments.iter().for_each(|value| counts[*value] += 1);
         });
         counts
+    }
+
+    /// The parallel loop that is all that a launch does, beside values.
+    pub fn only_loop(&self, launch: Launch) -> Option<Inst> {
+        let (forall, before) = self.blocks[self.launches[launch].body].insts.split_last()?;
+        let is_value = |inst: &Inst| self.insts[*inst].opcode.info().effect == Effect::Pure;
+        (self.insts[*forall].opcode == Opcode::Forall && before.iter().all(is_value)).then_some(*forall)
     }
 
     /// The i64 value as an expression that the host can compute before a launch: constants and symbols under

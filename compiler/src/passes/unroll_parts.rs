@@ -102,12 +102,7 @@ impl Found {
             return None;
         }
         let root = kernel.launches[launch].body;
-        let has_regions = |inst: &&Inst| !kernel.insts[**inst].regions.is_empty();
-        let mut nested = kernel.blocks[root].insts.iter().filter(has_regions);
-        let (Some(forall), None) = (nested.next().copied(), nested.next()) else { return None };
-        if kernel.insts[forall].opcode != Opcode::Forall {
-            return None;
-        }
+        let forall = kernel.only_loop(launch)?;
         let body = kernel.insts[forall].regions[0];
         let code = code_of(kernel, body)?;
         let bounds = kernel.loop_bounds(forall);

@@ -2,7 +2,7 @@
 
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload};
-use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::op::{Combiner, Opcode};
 use crate::ir::schedule::Directive;
 use crate::manifest::Expr;
 use crate::mutants::mutant;
@@ -32,18 +32,11 @@ pub struct Found {
 
 /// What a launch combines, if that is all it does.
 pub fn find(kernel: &Kernel, launch: Launch) -> Option<Found> {
-    let forall = only_loop(kernel, launch)?;
+    let forall = kernel.only_loop(launch)?;
     match writes(kernel, kernel.insts[forall].regions[0]).as_slice() {
         [write] => combined(kernel, launch, forall, *write),
         _ => None,
     }
-}
-
-/// The loop that is all that a launch does.
-pub fn only_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
-    let (forall, before) = kernel.blocks[kernel.launches[launch].body].insts.split_last()?;
-    let pure = |inst: &Inst| kernel.insts[*inst].opcode.info().effect == Effect::Pure;
-    (kernel.insts[*forall].opcode == Opcode::Forall && before.iter().all(pure)).then_some(*forall)
 }
 
 /// What a loop's body writes, and the blocks where it does.

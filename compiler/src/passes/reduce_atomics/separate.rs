@@ -12,7 +12,7 @@
 //! both launches check: a failure that is recorded twice is recorded once.
 //! More than a few iterations meet in each place.
 
-use super::found::{combined, only_loop, writes};
+use super::found::{combined, writes};
 use crate::ir::entities::{Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Effect;
@@ -36,7 +36,7 @@ pub fn separate(kernel: &mut Kernel, launch: Launch) -> Option<Launch> {
     }
     kernel.replace_step(launch, &[Step::Launch(apart), Step::Launch(launch)]);
     // Said of the loop that is left, `order` would keep both as they were.
-    if let Some(forall) = only_loop(kernel, launch) {
+    if let Some(forall) = kernel.only_loop(launch) {
         let axes = kernel.insts[forall].payload.axes().iter();
         let names: Vec<String> = axes.map(|axis| kernel.axes[*axis].name.clone()).collect();
         kernel.schedule.remade.extend(names);
@@ -46,7 +46,7 @@ pub fn separate(kernel: &mut Kernel, launch: Launch) -> Option<Launch> {
 
 /// Which of a launch's writes it is, counted through the loop.
 fn find(kernel: &Kernel, launch: Launch) -> Option<usize> {
-    let forall = only_loop(kernel, launch)?;
+    let forall = kernel.only_loop(launch)?;
     let body = kernel.insts[forall].regions[0];
     let (mut read, mut written) = (EntitySet::<Buffer>::new(), Vec::new());
     let mut is_plain = true;
