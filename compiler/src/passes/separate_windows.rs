@@ -96,7 +96,8 @@ impl Pass for SeparateWindows {
     }
 }
 
-/// Whether what is saved is worth a launch and a temporary.
+/// Whether what is saved is worth a launch and a temporary. Then there are results and terms: of none there would be places that
+/// nobody asks for.
 fn pays(kernel: &mut Kernel, launch: Launch, found: &Found) -> bool {
     let extents: Option<Vec<Expr>> = kernel
         .loop_bounds(found.reduce)
