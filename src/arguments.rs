@@ -294,6 +294,13 @@ pub struct TestOptions {
     pub json: bool,
 }
 
+impl TestOptions {
+    /// Whether a kernel is one of those that are asked for.
+    pub fn asks_for(&self, kernel: &str) -> bool {
+        self.kernel.as_ref().is_none_or(|text| kernel.contains(text.as_str()))
+    }
+}
+
 /// How to measure, and what a launch is good for.
 #[derive(Args, Debug)]
 pub struct MeasureArguments {

@@ -57,14 +57,10 @@ fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
     let compile = messages::options(&options.compile, None)?;
     // Mistakes are shown as everywhere.
     messages::compile(&source, &compile, None, MessageFormat::Human)?;
-    costs_of(&source, &compile, &|name| is_asked_for(options, name)).map_err(|error| match error {
+    costs_of(&source, &compile, &|name| options.asks_for(name)).map_err(|error| match error {
         CostError::Run(error) => Failure::new(DEVICE, format!("{}: {error}", path.display())),
         error => Failure::new(INPUT, format!("{}: {error}", path.display())),
     })
-}
-
-fn is_asked_for(options: &TestOptions, name: &str) -> bool {
-    options.kernel.as_ref().is_none_or(|text| name.contains(text.as_str()))
 }
 
 /// Holds costs against a table, or writes it. `complete` says of which kernels all lines are among those found.
@@ -76,8 +72,7 @@ fn judge(
     sums: &mut Sums,
 ) -> Result<()> {
     // In a table for all files the file stands in front.
-    let concerned =
-        |name: &str| complete(name) && is_asked_for(options, name.rsplit(':').next().unwrap_or(name));
+    let concerned = |name: &str| complete(name) && options.asks_for(name.rsplit(':').next().unwrap_or(name));
     let before = if table.exists() {
         let text = String::from_utf8_lossy(&files::read_own(table)?).into_owned();
         Costs::parse(&text).map_err(|error| Failure::new(FILE, format!("{}: {error}", table.display())))?

@@ -177,12 +177,8 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tall
         special: device.load(&compilation.compiled)?,
         general: device.load(&compilation.compiled.general())?,
     };
-    let kernels: Vec<&Kernel> = compilation
-        .program
-        .kernels
-        .iter()
-        .filter(|kernel| options.kernel.as_ref().is_none_or(|text| kernel.name.contains(text.as_str())))
-        .collect();
+    let kernels: Vec<&Kernel> =
+        compilation.program.kernels.iter().filter(|kernel| options.asks_for(&kernel.name)).collect();
     let mut progress = Counted::new(kernels.len(), "testing");
     let mut tally = Tally { kernels: kernels.len(), ..Tally::default() };
     for kernel in &kernels {

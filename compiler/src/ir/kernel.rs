@@ -119,6 +119,19 @@ pub struct BufferData {
     pub cache: Option<CacheMode>,
 }
 
+impl BufferData {
+    /// An array of scalars that a pass makes for itself.
+    pub fn temporary(
+        name: impl Into<String>,
+        kind: BufferKind,
+        scalar: Scalar,
+        extents: Vec<manifest::Expr>,
+    ) -> Self {
+        let (name, element, layout) = (name.into(), ElementType::scalar(scalar), manifest::Layout::Aos);
+        Self { name, kind, element, extents, layout, layout_fixed: true, cache: None }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferKind {
     /// An argument or result, by its position in the signature.

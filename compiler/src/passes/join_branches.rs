@@ -260,7 +260,6 @@ fn touches(kernel: &Kernel, inst: Inst, place: &Payload) -> bool {
             Payload::Access { buffer: other, .. } | Payload::Atomic { buffer: other, .. },
             Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. },
         ) => other == buffer,
-        (Payload::Access { .. } | Payload::Atomic { .. }, _) => true,
         _ => false,
     };
     let mut regions = data.regions.iter();

@@ -33,7 +33,7 @@ use super::rematerialize::{free_values, is_rematerializable, reads_what_was_writ
 use super::special::specialize;
 use crate::analysis::contraction::{Class, Contraction, ContractionAxis, LEAST_SIDE, Range, contractions};
 use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
-use crate::data::{ElementType, Scalar};
+use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
@@ -41,7 +41,7 @@ use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, InstData, Kernel, Payload, Phase, Phases, Step,
 };
 use crate::ir::op::{Combiner, Opcode};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use smallvec::smallvec;
 
 pub struct Rfactor;
@@ -387,13 +387,5 @@ fn over_first(
 }
 
 fn scratch(kernel: &mut Kernel, scalar: Scalar, extents: Vec<Expr>) -> Buffer {
-    kernel.buffers.push(BufferData {
-        name: "parts".to_string(),
-        kind: BufferKind::Scratch,
-        element: ElementType::scalar(scalar),
-        extents,
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-    })
+    kernel.buffers.push(BufferData::temporary("parts", BufferKind::Scratch, scalar, extents))
 }

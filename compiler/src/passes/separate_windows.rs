@@ -29,20 +29,22 @@ use super::contiguous::VECTOR_BYTES;
 use super::insert::{before, own_params};
 use super::pass::{Changed, Pass, PassContext};
 use super::rematerialize::{free_values, is_rematerializable, rematerialize};
+use super::straight::code_of;
 use super::sweep::sweep;
 use crate::analysis::{
     Affine, Answer, Atom, Conditions, Interval, Polynomial, ask, block_count, written_buffers,
 };
-use crate::data::{ElementType, Scalar};
+use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, Definition, Kernel, Payload, Phase, Phases, Step,
 };
 use crate::ir::op::{Combiner, Effect, Opcode};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
+use smallvec::smallvec;
 
 /// The pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -155,9 +157,7 @@ impl Found {
             if !again.iter().all(|value| is_rematerializable(kernel, *value, params, DEPTH)) {
                 return None;
             }
-            let is_free = |axes: &[crate::ir::entities::Axis], at: usize| {
-                !kernel.schedule.speaks_of(&kernel.axes[axes[at]].name)
-            };
+            let is_free = |axes: &[Axis], at: usize| !kernel.schedule.speaks_of(&kernel.axes[axes[at]].name);
             // Lanes go along the last axis: what is left of a window lies across.
             let pairs = (0..params.len()).flat_map(|at| (0..own.len()).map(move |by| (at, by)));
             let [around, axes] = [forall, reduce].map(|inst| kernel.insts[inst].payload.axes().to_vec());
@@ -178,16 +178,7 @@ fn is_plain(kernel: &Kernel, inst: Inst) -> bool {
     let Payload::Reduce { axes, combiners } = &data.payload else { return false };
     let bounds = kernel.loop_bounds(inst);
     let known = |end: Value| kernel.symbolic(end).is_some();
-    let mut plain = true;
-    kernel.walk(data.regions[0], &mut |_, inst| {
-        let opcode = kernel.insts[inst].opcode;
-        plain &= match opcode.info().effect {
-            Effect::Pure | Effect::Read | Effect::Record | Effect::Terminator => true,
-            Effect::Regions => opcode == Opcode::If,
-            Effect::Write | Effect::Collective => false,
-        };
-    });
-    plain
+    code_of(kernel, data.regions[0], &[Effect::Read, Effect::Record]).is_some()
         && axes.len() > 1
         && combiners.iter().all(|combiner| combiner.opcode().is_some())
         && bounds.into_iter().all(|(low, high)| known(low) && known(high))
@@ -235,42 +226,58 @@ fn is_integer(kernel: &Kernel, value: Value) -> bool {
 /// Gives the reduction along the other axes a launch of its own, in front of the one that is left.
 fn separate(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Launch> {
     let Found { forall, body, reduce, at, by } = *found;
-    let span = kernel.insts[reduce].span;
-    let region = kernel.insts[reduce].regions[0];
-    let [params, own] = [body, region].map(|block| kernel.blocks[block].params.to_vec());
-    let bounds = kernel.loop_bounds(forall);
-    let window = kernel.loop_bounds(reduce)[by];
+    let params = kernel.blocks[body].params.to_vec();
     // Of other axes those of which the terms know.
     let kept: Vec<usize> =
         (0..params.len()).filter(|place| *place == at || knows(kernel, reduce, params[*place])).collect();
+    let extents = extents(kernel, found, &kept)?;
+    let (root, buffers) = windows(kernel, found, &kept, &extents);
+    let name = kernel.launches[launch].name.clone();
+    let [around, axis] = [(forall, at), (reduce, by)]
+        .map(|(inst, at)| kernel.axes[kernel.insts[inst].payload.axes()[at]].name.clone());
+    kernel.schedule.remark(&name, format!("windows are reduced along `{axis}` after the other axes"));
+    kernel.schedule.remade.extend([around, axis]);
+    let first = kernel.add_launch(&name, "windows", root, launch);
+    kernel.replace_step(launch, &[Step::Launch(first), Step::Launch(launch)]);
+    over_places(kernel, found, &kept, &buffers)?;
+    Some(first)
+}
 
-    // The places of the window along its axis, counted from the first one of the first result.
+/// How many places the windows have along each axis that is kept.
+fn extents(kernel: &Kernel, found: &Found, kept: &[usize]) -> Option<Vec<Expr>> {
+    let bounds = kernel.loop_bounds(found.forall);
+    let window = kernel.loop_bounds(found.reduce)[found.by];
+    let extent = |axis: &usize| match *axis == found.at {
+        true => along(kernel, bounds[*axis], window),
+        false => {
+            let (low, high) = bounds[*axis];
+            Some(block_count(kernel, &kernel.symbolic_extent(low, high)?, 1))
+        }
+    };
+    kept.iter().map(extent).collect()
+}
+
+/// The body of a launch that reduces the windows along the other axes, and what it leaves. Places are counted from the first one of
+/// the first result.
+fn windows(kernel: &mut Kernel, found: &Found, kept: &[usize], extents: &[Expr]) -> (Block, Vec<Buffer>) {
+    let Found { forall, body, reduce, at, by } = *found;
+    let span = kernel.insts[reduce].span;
+    let params = kernel.blocks[body].params.to_vec();
+    let bounds = kernel.loop_bounds(forall);
+    let window = kernel.loop_bounds(reduce)[by];
     let root = kernel.blocks.push(BlockData::default());
     let inner = kernel.blocks.push(BlockData::default());
-    let places = along(kernel, bounds[at], window)?;
     let mut map = ValueMap::default();
-    let mut extents = Vec::new();
-    let mut ends = Vec::new();
-    let mut axes = Vec::new();
-    let mut place = Vec::new();
-    for axis in &kept {
-        let (low, high) = bounds[*axis];
+    let (mut ends, mut axes, mut place) = (Vec::new(), Vec::new(), Vec::new());
+    for (axis, extent) in kept.iter().zip(extents) {
         let name = kernel.axes[kernel.insts[forall].payload.axes()[*axis]].name.clone();
         let index = kernel.add_param(inner, Scalar::I64);
         kernel.values[index].name = Some(name.clone().into());
         axes.push(kernel.axes.push(AxisData::new(&name, Vec::new())));
-        let extent = match *axis == at {
-            true => places.clone(),
-            false => {
-                let extent = kernel.symbolic_extent(low, high)?;
-                block_count(kernel, &extent, 1)
-            }
-        };
         let mut emit = Emit::new(kernel, root, span);
-        ends.extend([emit.int(0), emit.expression(&extent)]);
-        extents.push(extent);
+        ends.extend([emit.int(0), emit.expression(extent)]);
         let mut emit = Emit::new(kernel, inner, span);
-        let low = rematerialize(&mut emit, low, &mut map);
+        let low = rematerialize(&mut emit, bounds[*axis].0, &mut map);
         let value = emit.add(low, index);
         map.insert(params[*axis], value);
         place.push(index);
@@ -285,17 +292,7 @@ fn separate(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Launch
     let copy = emit.kernel.clone_inst(reduce, inner, &mut map);
     without_axis(emit.kernel, copy, by, first);
     let results = emit.kernel.insts[copy].results.clone();
-    // Rows of the temporary begin at multiples of a vector.
-    if let Some(last) = extents.last_mut().filter(|_| kept.last() == Some(&at)) {
-        let vectors = Expr::binary(BinaryOp::CeilDiv, last.clone(), Expr::Int(VECTOR_BYTES as i64));
-        *last = Expr::binary(BinaryOp::Mul, vectors, Expr::Int(VECTOR_BYTES as i64));
-    }
-    let elements = stored(kernel, reduce).into_iter().map(ElementType::scalar);
-    let buffers: Vec<Buffer> = elements
-        .collect::<Vec<_>>()
-        .into_iter()
-        .map(|element| scratch(kernel, element, extents.clone()))
-        .collect();
+    let buffers = memory(kernel, reduce, extents, kept.last() == Some(&at));
     let mut emit = Emit::new(kernel, inner, span);
     for (buffer, value) in buffers.iter().zip(&results) {
         emit.store(*buffer, 0, &place, *value);
@@ -304,15 +301,32 @@ fn separate(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Launch
     let made = kernel.make_inst(Opcode::Forall, Payload::Loop { axes: axes.into() }, &ends, span);
     kernel.insts[made].regions.push(inner);
     kernel.blocks[root].insts.push(made);
-    let name = kernel.launches[launch].name.clone();
-    let [around, axis] = [(forall, at), (reduce, by)]
-        .map(|(inst, at)| kernel.axes[kernel.insts[inst].payload.axes()[at]].name.clone());
-    kernel.schedule.remark(&name, format!("windows are reduced along `{axis}` after the other axes"));
-    kernel.schedule.remade.extend([around, axis]);
-    let first = kernel.add_launch(&name, "windows", root, launch);
-    kernel.replace_step(launch, &[Step::Launch(first), Step::Launch(launch)]);
+    (root, buffers)
+}
 
-    // What is left walks the places of its window.
+/// An array for each result of a reduction; rows that end with the places of a window begin at multiples of a vector.
+fn memory(kernel: &mut Kernel, reduce: Inst, extents: &[Expr], ends_with_places: bool) -> Vec<Buffer> {
+    let stored = stored(kernel, reduce);
+    let mut extents = extents.to_vec();
+    if let Some(last) = extents.last_mut().filter(|_| ends_with_places) {
+        let vectors = Expr::binary(BinaryOp::CeilDiv, last.clone(), Expr::Int(VECTOR_BYTES as i64));
+        *last = Expr::binary(BinaryOp::Mul, vectors, Expr::Int(VECTOR_BYTES as i64));
+    }
+    let push = |scalar| {
+        let data = BufferData::temporary("windows", BufferKind::Scratch, scalar, extents.clone());
+        kernel.buffers.push(data)
+    };
+    stored.into_iter().map(push).collect()
+}
+
+/// Lets a reduction walk the places of its window.
+fn over_places(kernel: &mut Kernel, found: &Found, kept: &[usize], buffers: &[Buffer]) -> Option<()> {
+    let Found { forall, body, reduce, at, by } = *found;
+    let span = kernel.insts[reduce].span;
+    let region = kernel.insts[reduce].regions[0];
+    let [params, own] = [body, region].map(|block| kernel.blocks[block].params.to_vec());
+    let bounds = kernel.loop_bounds(forall);
+    let window = kernel.loop_bounds(reduce)[by];
     let starts: Vec<Value> = before(kernel, body, reduce, |emit| {
         kept.iter().map(|axis| emit.sub(params[*axis], bounds[*axis].0)).collect()
     })?;
@@ -331,8 +345,8 @@ fn separate(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<Launch
     emit.inst(Opcode::Yield, Payload::None, &loaded);
     let data = &mut kernel.insts[reduce];
     data.payload = Payload::Reduce { axes: vec![axes[by]].into(), combiners };
-    data.arguments = smallvec::smallvec![window.0, window.1];
-    Some(first)
+    data.arguments = smallvec![window.0, window.1];
+    Some(())
 }
 
 /// Whether the terms of a reduction depend on an index around it.
@@ -409,16 +423,4 @@ fn without_axis(kernel: &mut Kernel, reduce: Inst, by: usize, index: Value) {
     let data = &mut kernel.insts[reduce];
     data.payload = Payload::Reduce { axes: axes.into(), combiners };
     data.arguments.drain(2 * by..2 * by + 2);
-}
-
-fn scratch(kernel: &mut Kernel, element: ElementType, extents: Vec<Expr>) -> Buffer {
-    kernel.buffers.push(BufferData {
-        name: "windows".to_string(),
-        kind: BufferKind::Scratch,
-        element,
-        extents,
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-    })
 }

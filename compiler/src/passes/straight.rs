@@ -1,9 +1,10 @@
-//! Which reductions become straight code (`unroll_short`), as the passes before it have to know.
+//! Which reductions become straight code (`unroll_short`), as the passes before it have to know; and which code is straight but for
+//! branches.
 
 use crate::analysis::trip_count;
 use crate::ir::entities::{Axis, Block};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::Opcode;
+use crate::ir::op::{Effect, Opcode};
 
 /// Iterations of the longest one.
 pub const MOST_ITERATIONS: i64 = 32;
@@ -33,4 +34,22 @@ fn iterations(kernel: &Kernel, block: Block) -> Option<u64> {
         };
     }
     Some(sum)
+}
+
+/// How many instructions a block has, with those in its branches; `None` where there are loops, or effects other than these, of which
+/// writes are stores.
+pub fn code_of(kernel: &Kernel, block: Block, may: &[Effect]) -> Option<usize> {
+    let (mut count, mut fits) = (0, true);
+    kernel.walk(block, &mut |_, inst| {
+        count += 1;
+        let opcode = kernel.insts[inst].opcode;
+        let effect = opcode.info().effect;
+        fits &= match effect {
+            Effect::Pure | Effect::Terminator => true,
+            Effect::Regions => opcode == Opcode::If,
+            Effect::Write => opcode == Opcode::Store && may.contains(&effect),
+            Effect::Read | Effect::Record | Effect::Collective => may.contains(&effect),
+        };
+    });
+    fits.then_some(count)
 }

@@ -30,6 +30,7 @@
 //! No more than other ways to cut the reduction: terms are added up in another order.
 
 use super::pass::{Changed, Pass, PassContext};
+use super::straight::code_of;
 use crate::analysis::{Affine, Answer, Conditions, Uses, ask, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -149,7 +150,7 @@ impl Found {
         let reduce = only(kernel, body, |inst| kernel.insts[inst].opcode == Opcode::Reduce)?;
         let places = places(kernel, forall)?;
         let results = kernel.insts[reduce].results.len() * places.len();
-        let code = code_of(kernel, kernel.insts[reduce].regions[0])?;
+        let code = code_of(kernel, kernel.insts[reduce].regions[0], &[Effect::Read])?;
         let fits = (2..=most as usize).contains(&results) && code * places.len() <= MOST_CODE;
         let is_plain =
             kernel.blocks[body].insts.iter().all(|inst| *inst == reduce || is_plain(kernel, *inst));
@@ -282,20 +283,6 @@ fn copy(kernel: &mut Kernel, insts: &[Inst], to: Block, map: &mut ValueMap) {
             kernel.clone_inst(*inst, to, map);
         }
     }
-}
-
-/// Instructions of terms; `None` where there are loops or checks among them.
-fn code_of(kernel: &Kernel, region: Block) -> Option<usize> {
-    let (mut count, mut fits) = (0, true);
-    kernel.walk(region, &mut |_, inst| {
-        count += 1;
-        let data = &kernel.insts[inst];
-        fits &= match data.opcode.info().effect {
-            Effect::Pure | Effect::Read | Effect::Terminator => true,
-            _ => data.opcode == Opcode::If,
-        };
-    });
-    fits.then_some(count)
 }
 
 /// Whether an instruction beside the reduction is a value, a load or a store, or a branch of such.

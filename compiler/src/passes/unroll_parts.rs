@@ -32,6 +32,7 @@
 use super::fold::Fold;
 use super::insert::{before, emitted};
 use super::pass::{Changed, Pass, PassContext};
+use super::straight::code_of;
 use crate::analysis::{Polynomial, polynomial_of};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
@@ -104,7 +105,7 @@ impl Found {
         let root = kernel.launches[launch].body;
         let forall = kernel.only_loop(launch)?;
         let body = kernel.insts[forall].regions[0];
-        let code = code_of(kernel, body)?;
+        let code = code_of(kernel, body, &[Effect::Read, Effect::Record, Effect::Write])?;
         let bounds = kernel.loop_bounds(forall);
         bounds.iter().enumerate().find_map(|(at, (low, high))| {
             let axis = kernel.insts[forall].payload.axes()[at];
@@ -198,20 +199,4 @@ fn comparison(kernel: &Kernel, inst: Inst, index: Value) -> Option<(Polynomial, 
         _ => return None,
     };
     Some((polynomial_of(&kernel.symbolic(other)?)?.add_constant(next)?, is_below))
-}
-
-/// Instructions of a body; `None` where there are loops, or effects other than stores and checks.
-fn code_of(kernel: &Kernel, body: Block) -> Option<usize> {
-    let (mut count, mut fits) = (0, true);
-    kernel.walk(body, &mut |_, inst| {
-        count += 1;
-        let opcode = kernel.insts[inst].opcode;
-        fits &= match opcode.info().effect {
-            Effect::Pure | Effect::Read | Effect::Record | Effect::Terminator => true,
-            Effect::Write => opcode == Opcode::Store,
-            Effect::Regions => opcode == Opcode::If,
-            Effect::Collective => false,
-        };
-    });
-    fits.then_some(count)
 }

@@ -2,13 +2,13 @@
 
 use super::need::Need;
 use crate::analysis::block_count;
-use crate::data::{ElementType, Scalar};
+use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{AxisData, BlockData, BufferData, BufferKind, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use crate::passes::rematerialize::{free_values, rematerialize};
 use crate::source::Span;
 use smallvec::smallvec;
@@ -157,13 +157,5 @@ fn used_from_outside(kernel: &Kernel, part: &Part) -> Vec<Value> {
 
 fn scratch(kernel: &mut Kernel, value: Value, extents: Vec<Expr>) -> Buffer {
     let name = kernel.values[value].name.as_deref().unwrap_or("hoisted").to_string();
-    kernel.buffers.push(BufferData {
-        name,
-        kind: BufferKind::Scratch,
-        element: ElementType::scalar(kernel.value_type(value)),
-        extents,
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-    })
+    kernel.buffers.push(BufferData::temporary(name, BufferKind::Scratch, kernel.value_type(value), extents))
 }

@@ -87,15 +87,15 @@ impl<'l> Touched<'l> {
             // Written only: any thread may, as long as each element is written once.
             return true;
         }
-        let inside = accesses.iter().filter(|(_, owner)| owner.is_some()).count();
-        if inside == 0 {
-            // Straight code: private arrays are every thread's own; memory is written by one and read by all.
-            return is_private || self.is_read_first(kernel, buffer);
-        }
         let is_write = |inst: Inst| kernel.insts[inst].opcode.info().effect.shows();
         if is_private && accesses.iter().all(|(inst, owner)| owner.is_none() || !is_write(*inst)) {
             // Every thread has what all of them compute, and reads of it what it likes.
             return true;
+        }
+        let inside = accesses.iter().filter(|(_, owner)| owner.is_some()).count();
+        if inside == 0 {
+            // Straight code: memory is written by one thread and read by all.
+            return self.is_read_first(kernel, buffer);
         }
         let mut leading: Option<(RowPlace, Inst)> = None;
         inside == accesses.len()

@@ -4,7 +4,7 @@ use super::atomic::{self, Target};
 use super::range::{Range, range};
 use super::said::Said;
 use crate::analysis::{Affine, MemoryAccess, Stride, accesses, block_count};
-use crate::data::{ElementType, Scalar};
+use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
@@ -12,7 +12,7 @@ use crate::ir::kernel::{
     AxisData, BlockData, BufferData, BufferKind, Factor, InstData, Kernel, Level, Payload, Short,
 };
 use crate::ir::op::{Combiner, Opcode};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use crate::passes::rematerialize::{free_values, is_rematerializable, rematerialize};
 use crate::passes::straight::becomes_straight;
 use smallvec::smallvec;
@@ -138,15 +138,12 @@ pub(super) fn scratch(kernel: &mut Kernel, cut: &Cut, extents: &[Expr]) -> Vec<B
     cut.types
         .iter()
         .map(|scalar| {
-            kernel.buffers.push(BufferData {
-                name: "pieces".to_string(),
-                kind: BufferKind::Scratch,
-                element: ElementType::scalar(*scalar),
-                extents: extents.to_vec(),
-                layout: Layout::Aos,
-                layout_fixed: true,
-                cache: None,
-            })
+            kernel.buffers.push(BufferData::temporary(
+                "pieces",
+                BufferKind::Scratch,
+                *scalar,
+                extents.to_vec(),
+            ))
         })
         .collect()
 }

@@ -2,14 +2,14 @@
 //! part lies. `copier.rs` emits the code.
 
 use crate::analysis::{least_wavefronts, wavefronts};
-use crate::data::{ElementType, Scalar};
+use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::ir::placement::SharedTile;
 use crate::ir::schedule::Placement;
-use crate::manifest::{Expr, Layout};
+use crate::manifest::Expr;
 
 /// One of the two axes of a tile.
 #[derive(Clone, Copy, Debug)]
@@ -227,15 +227,12 @@ impl Tile {
             unreachable!("a tile is of a load")
         };
         let name = format!("{}_tile", kernel.buffers[buffer].name);
-        let buffer = kernel.buffers.push(BufferData {
+        let buffer = kernel.buffers.push(BufferData::temporary(
             name,
-            kind: BufferKind::Shared,
-            element: ElementType::scalar(self.scalar),
-            extents: vec![Expr::Int(copies), Expr::Int(self.elements())],
-            layout: Layout::Aos,
-            layout_fixed: true,
-            cache: None,
-        });
+            BufferKind::Shared,
+            self.scalar,
+            vec![Expr::Int(copies), Expr::Int(self.elements())],
+        ));
         let row = if self.straight { self.fast.size } else { self.slow.size };
         kernel.schedule.tiles.push(SharedTile {
             buffer,

@@ -1,12 +1,12 @@
 //! How the threads of a team meet: each one's part of a reduction becomes the result of all.
 
 use super::team::Team;
-use crate::data::{ElementType, Scalar};
+use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
 use crate::ir::op::{Combiner, Opcode};
-use crate::manifest::{Expr, Layout};
+use crate::manifest::Expr;
 
 impl Team {
     /// Every thread's partial result becomes the result of all.
@@ -76,13 +76,5 @@ impl Team {
 }
 
 fn shared_row(kernel: &mut Kernel, scalar: Scalar, extent: i64) -> Buffer {
-    kernel.buffers.push(BufferData {
-        name: "partial".to_string(),
-        kind: BufferKind::Shared,
-        element: ElementType::scalar(scalar),
-        extents: vec![Expr::Int(extent)],
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-    })
+    kernel.buffers.push(BufferData::temporary("partial", BufferKind::Shared, scalar, vec![Expr::Int(extent)]))
 }

@@ -19,14 +19,13 @@ use super::super::pattern::LoopAxis;
 use super::cost::Cost;
 use super::shape::Shape;
 use super::{BlockCode, Product};
-use crate::data::ElementType;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::placement::factors;
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::EntitySet;
 
 /// Chunks of a part at least: a block takes about as long to begin and to end.
@@ -138,19 +137,16 @@ impl Share {
     /// second.
     pub fn allocate(&self, kernel: &mut Kernel, (reduce, values): (Inst, i64)) -> Buffer {
         let scalar = kernel.value_type(kernel.insts[reduce].results[0]);
-        kernel.buffers.push(BufferData {
-            name: "parts".to_string(),
-            kind: BufferKind::Scratch,
-            element: ElementType::scalar(scalar),
-            extents: vec![
+        kernel.buffers.push(BufferData::temporary(
+            "parts",
+            BufferKind::Scratch,
+            scalar,
+            vec![
                 self.where_any(self.blocks * PARTS),
                 Expr::Int(values * self.kept[0]),
                 Expr::Int(self.kept[1]),
             ],
-            layout: Layout::Aos,
-            layout_fixed: true,
-            cache: None,
-        })
+        ))
     }
 
     /// Emits what a block does for each tile of which it has a part, after which shared memory must be free.

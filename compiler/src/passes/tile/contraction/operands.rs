@@ -5,10 +5,9 @@ use super::axes::{CHUNK, CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, ROW, ROW_VECTOR};
 use super::extents::{Plan, Shape};
 use super::found::Found;
 use crate::analysis::{Affine, Atom, Polynomial, code, polynomial_of};
-use crate::data::ElementType;
 use crate::ir::entities::{Buffer, Inst};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel};
-use crate::manifest::{Expr, Layout};
+use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 
@@ -29,15 +28,12 @@ pub fn shared(kernel: &mut Kernel, found: &Found, shape: &Shape, side: usize) ->
     let factor = &found.factors[side];
     let [slow, fast] =
         if factor.along_steps { [shape.tile[side], shape.depth] } else { [shape.depth, shape.tile[side]] };
-    kernel.buffers.push(BufferData {
-        name: format!("{}_{}", factor.array, ["rows", "columns"][side]),
-        kind: BufferKind::Shared,
-        element: ElementType::scalar(found.scalars[side]),
-        extents: [shape.slots * found.parts[side] as i64, slow, fast].map(Expr::Int).to_vec(),
-        layout: Layout::Aos,
-        layout_fixed: true,
-        cache: None,
-    })
+    kernel.buffers.push(BufferData::temporary(
+        format!("{}_{}", factor.array, ["rows", "columns"][side]),
+        BufferKind::Shared,
+        found.scalars[side],
+        [shape.slots * found.parts[side] as i64, slow, fast].map(Expr::Int).to_vec(),
+    ))
 }
 
 /// The instructions that a factor needs, or its subscripts where it is copied.

@@ -4,11 +4,10 @@ use super::axes::{COLUMN, PIECE_ROW};
 use super::extents::Plan;
 use super::found::Found;
 use super::layouts::{Home, Layouts};
-use crate::data::ElementType;
 use crate::ir::entities::Buffer;
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
 use crate::ir::op::Effect;
-use crate::manifest::{Expr, Layout};
+use crate::manifest::Expr;
 use crate::passes::contiguous::WORD_BYTES;
 use crate::passes::tile::found::{buffer_of, scalar_of};
 
@@ -40,15 +39,12 @@ impl Staging {
         let shape = &plan.shape;
         let pieces = layouts.along([COLUMN, PIECE_ROW], plan.together as u64, shape)?;
         let scalar = kernel.value_type(kernel.insts[found.reduce].results[0]);
-        let sums = kernel.buffers.push(BufferData {
-            name: "sums".to_string(),
-            kind: BufferKind::Shared,
-            element: ElementType::scalar(scalar),
-            extents: [shape.tile[0], shape.pitch()].map(Expr::Int).to_vec(),
-            layout: Layout::Aos,
-            layout_fixed: true,
-            cache: None,
-        });
+        let sums = kernel.buffers.push(BufferData::temporary(
+            "sums",
+            BufferKind::Shared,
+            scalar,
+            [shape.tile[0], shape.pitch()].map(Expr::Int).to_vec(),
+        ));
         Some(Self { sums, pieces })
     }
 
