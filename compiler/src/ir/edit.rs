@@ -194,6 +194,19 @@ impl Kernel {
         }
     }
 
+    /// Takes an axis whose index nothing uses out of a loop.
+    pub fn drop_axis(&mut self, inst: Inst, at: usize) {
+        let body = self.insts[inst].regions[0];
+        self.insts[inst].arguments.drain(2 * at..2 * at + 2);
+        if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut self.insts[inst].payload {
+            axes.remove(at);
+        }
+        self.blocks[body].params.remove(at);
+        for (position, param) in self.blocks[body].params.iter().enumerate() {
+            self.values[*param].definition = Definition::Param(body, position as u16);
+        }
+    }
+
     /// Replaces every use according to the substitution, following chains. Values that replace others must not
     /// form a cycle.
     pub fn substitute(&mut self, substitution: &Substitution) {

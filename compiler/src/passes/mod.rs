@@ -6,6 +6,7 @@
 
 mod accumulate;
 mod by_launch;
+mod coalesce_axes;
 mod collapse;
 mod contiguous;
 mod copying;
@@ -20,6 +21,7 @@ mod equal;
 mod fill;
 mod fingerprint;
 mod fold;
+mod forward_stores;
 mod fuse;
 mod fuse_launches;
 mod fuse_multiply_add;

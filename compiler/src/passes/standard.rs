@@ -1,11 +1,13 @@
 //! The standard pipeline: every pass that the compiler has, in order.
 
+use super::coalesce_axes::CoalesceAxes;
 use super::collapse::Collapse;
 use super::cse::Cse;
 use super::dce::Dce;
 use super::delinearize::Delinearize;
 use super::double_buffer::DoubleBuffer;
 use super::fold::{Fold, Simplify};
+use super::forward_stores::ForwardStores;
 use super::fuse::{Fuse, Inline};
 use super::fuse_launches::FuseLaunches;
 use super::fuse_multiply_add::FuseMultiplyAdd;
@@ -62,6 +64,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(HoistChecks), false),
         // So early that the passes after it see literal extents and simple subscripts.
         (Arc::new(Fold), false),
+        // After `fold`, which makes equal subscripts one value; before all that asks what an iteration loads.
+        (Arc::new(ForwardStores), false),
         // Before all that looks for loops that are a launch by themselves, and at what a loop stores.
         (Arc::new(JoinBranches), false),
         // Before all that looks for loops in launches.
@@ -128,6 +132,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Layouts), true),
         // Before `map` and what follows it, which is for launches of loops.
         (Arc::new(LowerTiles), true),
+        // After `lower_tiles`: for launches of loops; before `map`, which gives axes their threads.
+        (Arc::new(CoalesceAxes), false),
         (Arc::new(Map), true),
         // Looks at axes and their factors, and writes the launches that it makes with explicit threads.
         (Arc::new(Stage::default()), false),

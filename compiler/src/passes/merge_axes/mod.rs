@@ -29,8 +29,8 @@ mod pairs;
 use super::collapse::perfect;
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{ArgumentData, BufferKind, Definition, Kernel, Payload, Phase, Phases};
+use crate::ir::entities::{Inst, Launch};
+use crate::ir::kernel::{ArgumentData, BufferKind, Kernel, Payload, Phase, Phases};
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use pairs::Pairs;
@@ -99,7 +99,7 @@ fn merge(kernel: &mut Kernel, pairs: &Pairs) {
         );
         kernel.blocks[block].insts.extend(after);
         kernel.insts[*inst].arguments[2 * inner + 1] = end;
-        drop_axis(kernel, *inst, *outer);
+        kernel.drop_axis(*inst, *outer);
         if let Some(launch) = launch_of(kernel, *inst) {
             let [outer, inner] = names;
             let text =
@@ -140,18 +140,4 @@ fn launch_of(kernel: &Kernel, inst: Inst) -> Option<Launch> {
         kernel.walk(kernel.launches[*launch].body, &mut |_, known| found |= known == inst);
         found
     })
-}
-
-/// Takes an axis that nothing uses out of a loop.
-fn drop_axis(kernel: &mut Kernel, inst: Inst, at: usize) {
-    let body = kernel.insts[inst].regions[0];
-    kernel.insts[inst].arguments.drain(2 * at..2 * at + 2);
-    if let Payload::Loop { axes } | Payload::Reduce { axes, .. } = &mut kernel.insts[inst].payload {
-        axes.remove(at);
-    }
-    kernel.blocks[body].params.remove(at);
-    let params: Vec<Value> = kernel.blocks[body].params.to_vec();
-    for (position, param) in params.into_iter().enumerate() {
-        kernel.values[param].definition = Definition::Param(body, position as u16);
-    }
 }

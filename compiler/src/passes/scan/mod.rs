@@ -14,7 +14,7 @@
 //! instructions are computed once, in a launch before.
 //!
 //! `found.rs` says which reductions these are, `range.rs` where blocks begin and end, `worth.rs` whether it pays,
-//! `write.rs` makes the launches.
+//! `write.rs` makes the launches, `walk.rs` those of columns.
 //!
 //! # Preconditions
 //!
@@ -35,6 +35,7 @@
 
 mod found;
 mod range;
+mod walk;
 mod worth;
 mod write;
 

@@ -1,6 +1,7 @@
 //! The launches for blocks, and what is left of an element's own reduction.
 
 use super::found::Found;
+use super::walk::{walk, walkable};
 use super::worth::{BLOCK, is_slow};
 use crate::analysis::block_count;
 use crate::data::Scalar;
@@ -18,7 +19,7 @@ use crate::passes::sweep::sweep;
 use crate::source::Span;
 
 /// What the host knows of the blocks of a range.
-struct Blocks {
+pub(super) struct Blocks {
     zero: Value,
     /// The ends of the range of all terms.
     first: Value,
@@ -26,7 +27,7 @@ struct Blocks {
     /// How many blocks there are.
     count: Value,
     /// How many blocks elements stand in.
-    places: Value,
+    pub(super) places: Value,
 }
 
 /// Makes the launches for the blocks of a reduction, in front of its own one.
@@ -40,8 +41,11 @@ pub fn rewrite(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<()>
         terms_before(kernel, launch, found, &blocks, name);
     }
     let parts = parts_of(kernel, launch, found, &blocks, block_name.clone());
-    let rests = rests_of(kernel, launch, found, &blocks, (&parts, block_name));
-    combine(kernel, found, &blocks, &rests)?;
+    let rests = rests_of(kernel, launch, found, &blocks, (&parts, block_name.clone()));
+    match walkable(kernel, launch, found) {
+        Some(forall) => walk(kernel, (launch, forall), found, &blocks, (&rests, block_name))?,
+        None => combine(kernel, found, &blocks, &rests)?,
+    }
     sweep(kernel);
     let blocks = format!("blocks of {BLOCK} terms, which launches before this one add up");
     let text = format!("reductions over `{name}` share {blocks}, and end in one of them");
@@ -211,7 +215,7 @@ fn region_of(kernel: &mut Kernel, axes: &[Along], along: Value, parts: &[Buffer]
 }
 
 /// Indices from 0, with another one for the one of these axes that is given.
-fn places(emit: &mut Emit<'_>, axes: &[Along], along: Value, own: Value) -> Vec<Value> {
+pub(super) fn places(emit: &mut Emit<'_>, axes: &[Along], along: Value, own: Value) -> Vec<Value> {
     let place = |axis: &Along| {
         if axis.index == along { own } else { emit.sub(axis.index, axis.low) }
     };
@@ -219,7 +223,7 @@ fn places(emit: &mut Emit<'_>, axes: &[Along], along: Value, own: Value) -> Vec<
 }
 
 /// What contributions of a reduction meet in.
-fn combiners(kernel: &Kernel, reduce: Inst) -> Vec<Combiner> {
+pub(super) fn combiners(kernel: &Kernel, reduce: Inst) -> Vec<Combiner> {
     match &kernel.insts[reduce].payload {
         Payload::Reduce { combiners, .. } => combiners.to_vec(),
         _ => Vec::new(),
@@ -264,7 +268,7 @@ fn combine(kernel: &mut Kernel, found: &Found, blocks: &Blocks, rests: &[Buffer]
 
 impl Blocks {
     /// The same, made where code is emitted.
-    fn again(&self, emit: &mut Emit<'_>) -> Blocks {
+    pub(super) fn again(&self, emit: &mut Emit<'_>) -> Blocks {
         let mut map = ValueMap::default();
         let mut made = |value: Value| rematerialize(emit, value, &mut map);
         Blocks {

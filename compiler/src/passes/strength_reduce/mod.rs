@@ -13,10 +13,14 @@
 //! neighbouring elements. Of the other addends, one from inside a loop goes behind one from outside it, so that
 //! `licm` can add up what is invariant. Integers wrap, so all of it is exact.
 //!
+//! Of neighbours one is divided, and the others compared (`quotients.rs`).
+//!
 //! # Limits
 //!
 //! Two addends are swapped, longer sums are not sorted. Addresses are not carried from one iteration of a loop to the
 //! next: the assembler does that.
+
+mod quotients;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Inst, Value};
@@ -47,12 +51,16 @@ impl Pass for StrengthReduce {
     }
 
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
+        let mut shared = false;
+        for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            shared |= quotients::share(kernel, launch);
+        }
         let depths = kernel.of_values();
         let mut reassociation = Reassociation { kernel, depths, depth: 0, changed: false };
         for launch in reassociation.kernel.launches.keys().collect::<Vec<_>>() {
             reassociation.block(reassociation.kernel.launches[launch].body, 0);
         }
-        reassociation.changed.into()
+        (reassociation.changed | shared).into()
     }
 }
 
