@@ -116,6 +116,36 @@ impl<'k> Affine<'k> {
         })
     }
 
+    /// What [`stride`](Self::stride) is among iterations that all begin at once: the index of a loop inside that begins where the
+    /// index says moves with it (blocks of a column: `a in 32 * c..32 * (c + 1)`).
+    pub fn stride_at_begin(&mut self, inst: Inst, index: Value) -> Stride {
+        let plain = self.stride(inst, index);
+        let Some(position) = self.position(inst) else { return plain };
+        let mut moved = position.clone();
+        for atom in position.atoms() {
+            let Atom::Value(value) = atom else { continue };
+            let Some(low) = self.begin_of(value).filter(|low| self.depends(*low, index)) else { continue };
+            let begin = self.form(low);
+            let sum = Polynomial::atom(atom).add(&begin);
+            match sum.and_then(|sum| moved.substitute(&mut |other| (other == atom).then(|| sum.clone()))) {
+                Some(sum) => moved = sum,
+                None => return plain,
+            }
+        }
+        match self.coefficient_of(&moved, index, false) {
+            Some(step) => Stride::of(Some(Some(step))),
+            None => plain,
+        }
+    }
+
+    /// Where a loop begins, of its index.
+    fn begin_of(&mut self, index: Value) -> Option<Value> {
+        let kernel = self.kernel;
+        let Definition::Param(block, position) = kernel.values[index].definition else { return None };
+        let inst = self.owners.of(kernel, block)?;
+        kernel.loop_bounds(inst).get(usize::from(position)).map(|(low, _)| *low)
+    }
+
     /// What [`stride`](Self::stride) is nearly everywhere: quotients that move with the index count as if they did not.
     pub fn usual_stride(&mut self, inst: Inst, index: Value) -> Stride {
         match self.stride(inst, index) {

@@ -133,7 +133,7 @@ impl Costs {
                 if affine.begins_by(subscripts, *param) {
                     return (Stride::Irregular, None);
                 }
-                let stride = affine.stride(access.inst, *param);
+                let stride = affine.stride_at_begin(access.inst, *param);
                 let of_lanes = || sectors_of_lanes(&affine, access.inst, *param, 32);
                 (stride, (stride == Stride::Irregular).then(of_lanes).flatten())
             };
