@@ -164,6 +164,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "delinearize",
             "double_buffer",
             "fold",
+            "forward_stores",
             "fuse",
             "fuse_launches",
             "hoist_checks",
@@ -191,6 +192,7 @@ const PASSES: &[(&str, &[&str])] = &[
     (
         "tiles",
         &[
+            "coalesce_axes",
             "map",
             "moments",
             "per_thread",

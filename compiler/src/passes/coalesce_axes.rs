@@ -220,7 +220,7 @@ fn flat(
                 return None;
             }
             read.push(access);
-        } else if access.writes || !inner.is_zero() && !(is_beside && step(axes[0])?.is_zero()) {
+        } else if access.writes || !(inner.is_zero() || is_beside && step(axes[0])?.is_zero()) {
             return None;
         }
     }

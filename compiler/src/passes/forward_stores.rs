@@ -120,11 +120,7 @@ impl Stored<'_> {
                 );
                 if let Some((value, subscripts)) = arguments.split_last()
                     && in_memory
-                    && mutant!(
-                        "forward_stores: atomics may change what is stored",
-                        !self.atomic.contains(buffer),
-                        true
-                    )
+                    && !self.atomic.contains(buffer)
                 {
                     let subscripts = Short::from_slice(subscripts);
                     self.known.push(Held { payload, subscripts, value: *value });

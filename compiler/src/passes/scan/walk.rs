@@ -55,7 +55,7 @@ pub fn walkable(kernel: &Kernel, launch: Launch, found: &Found) -> Option<Inst> 
         plain && data.regions.iter().all(|region| code_of(kernel, *region, &may).is_some())
     };
     let others = kernel.blocks[body].insts.iter().filter(|inst| **inst != found.reduce);
-    if !others.into_iter().all(|inst| is_straight(inst)) {
+    if !others.into_iter().all(is_straight) {
         return None;
     }
     let stores: Vec<_> = accesses(kernel, body).into_iter().filter(|access| access.writes).collect();
@@ -67,7 +67,7 @@ pub fn walkable(kernel: &Kernel, launch: Launch, found: &Found) -> Option<Inst> 
             })
     };
     let others = (0..found.axes.len()).filter(|at| *at != found.at);
-    others.map(|at| found.axes[at].index).any(|index| lie_along(index)).then_some(forall)
+    others.map(|at| found.axes[at].index).any(&mut lie_along).then_some(forall)
 }
 
 /// Gives a thread the elements of a block, one after the other.

@@ -121,7 +121,7 @@ impl Quotients<'_> {
         // Unsigned numbers are never negative.
         let is_unsigned = self.kernel.value_type(divisor) == Scalar::U32;
         distance > 0
-            && mutant!("strength_reduce: neighbours wrap around", whole, true)
+            && whole
             && mutant!("strength_reduce: rows are shorter than a distance", is_long, true)
             && (is_unsigned || self.ranges.of(self.kernel, of).low >= 0)
     }
@@ -161,16 +161,19 @@ impl Quotients<'_> {
             };
             let distance = literal(emit, distance);
             let left = emit.binary(Opcode::Sub, divisor, distance);
-            let is_next = emit.binary(Opcode::Ge, remainder, left);
+            let is_next = emit.binary(
+                mutant!("strength_reduce: a row goes on behind its end", Opcode::Ge, Opcode::Gt),
+                remainder,
+                left,
+            );
             let sides = match quotient.filter(|_| is_quotient) {
                 Some(quotient) => {
                     let one = literal(emit, 1);
                     [emit.binary(Opcode::Add, quotient, one), quotient]
                 }
-                None => [
-                    emit.binary(Opcode::Sub, remainder, left),
-                    emit.binary(Opcode::Add, remainder, distance),
-                ],
+                None => {
+                    [emit.binary(Opcode::Sub, remainder, left), emit.binary(Opcode::Add, remainder, distance)]
+                }
             };
             Some((remainder, [is_next, sides[0], sides[1]]))
         });

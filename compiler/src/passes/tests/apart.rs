@@ -280,8 +280,35 @@ const PLACES: &[(&str, Place)] = &[
         "rebase_reductions: what runs backwards does as well",
         at("reductions/rebased.krn", "both_ways", &[("n", 33)]),
     ),
+    (
+        "scan: a thread walks the last block to its end",
+        at("reductions/scans.krn", "down_columns", &[("c", 3), ("n", 70)]),
+    ),
+    ("scan: all elements are the first", at("reductions/scans.krn", "down_columns", &[("c", 3), ("n", 70)])),
+    (
+        "scan: a thread carries what lies before its block",
+        at("reductions/scans.krn", "down_columns", &[("c", 3), ("n", 70)]),
+    ),
+    (
+        "coalesce_axes: rows are places",
+        for_sizes(at("accesses/odd_rows.krn", "both", &[("c", 37), ("n", 5)])),
+    ),
+    (
+        "coalesce_axes: places go on behind a row's end",
+        for_sizes(at("accesses/odd_rows.krn", "both", &[("c", 37), ("n", 5)])),
+    ),
+    (
+        "strength_reduce: a row goes on behind its end",
+        for_sizes(at("accesses/odd_rows.krn", "both", &[("c", 37), ("n", 5)])),
+    ),
+    (
+        "strength_reduce: rows are shorter than a distance",
+        at("accesses/odd_rows.krn", "digits", &[("c", 3), ("n", 40)]),
+    ),
+    ("forward_stores: memory holds all of a narrow number", at("locals/stored.krn", "rounded", &[("n", 70)])),
+    ("forward_stores: what is stored stays", at("locals/stored.krn", "stored_twice", &[("n", 33)])),
     ("vectorize: a load over a store", at("locals/stored.krn", "over_a_store", &[("n", 70)])),
-    ("cse: memory holds all of a narrow number", at("locals/stored.krn", "rounded", &[("n", 70)])),
+    ("cse: memory holds all of a narrow number", at("locals/stored.krn", "rounded_pairs", &[("n", 70)])),
     ("cse: all stores are apart", at("locals/stored.krn", "perhaps_again", &[("n", 33)])),
     (
         "fuse_launches: another iteration's element is written",

@@ -68,6 +68,14 @@ const EXEMPT: &[(&str, &str)] = &[
         "only windows of unknown extents with 65536 results; tests/kernels/accesses/windows.krn has them",
     ),
     (
+        "coalesce_axes",
+        "only rows of odd lengths beside what moves along one axis alone; tests/kernels/accesses/odd_rows.krn has them",
+    ),
+    (
+        "forward_stores",
+        "only what an iteration stores and loads again; tests/kernels/locals/stored.krn has them",
+    ),
+    (
         "unroll_parts",
         "only indices that are compared with a half of their axis; tests/kernels/accesses/halves.krn has them",
     ),
