@@ -45,6 +45,7 @@ fn case(tape: &[u8], layout: Layout) -> Case {
         layout,
         layout_fixed: false,
         cache: None,
+        runs_on: false,
     });
     builder.begin_launch("k");
     let symbols: Vec<Value> = symbols.into_iter().map(|symbol| builder.symbol(symbol)).collect();
@@ -229,6 +230,7 @@ fn places_of_a_number_step_with_it() {
         layout: Layout::Aos,
         layout_fixed: false,
         cache: None,
+        runs_on: false,
     });
     builder.begin_launch("k");
     let [zero, end, three] = [0, 27, 3].map(|number| builder.constant_index(number));

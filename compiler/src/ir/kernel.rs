@@ -117,6 +117,8 @@ pub struct BufferData {
     pub layout_fixed: bool,
     /// From a `cache` directive.
     pub cache: Option<CacheMode>,
+    /// Whether a subscript may run on behind the end of its axis, to the elements of the rows behind (`coalesce_axes`).
+    pub runs_on: bool,
 }
 
 impl BufferData {
@@ -128,7 +130,7 @@ impl BufferData {
         extents: Vec<manifest::Expr>,
     ) -> Self {
         let (name, element, layout) = (name.into(), ElementType::scalar(scalar), manifest::Layout::Aos);
-        Self { name, kind, element, extents, layout, layout_fixed: true, cache: None }
+        Self { name, kind, element, extents, layout, layout_fixed: true, cache: None, runs_on: false }
     }
 }
 

@@ -82,6 +82,7 @@ impl<'a> Lowerer<'a> {
             layout: Layout::Aos,
             layout_fixed: true,
             cache: None,
+            runs_on: false,
         })
     }
 

@@ -185,6 +185,7 @@ impl<'a> Lowerer<'a> {
             layout: manifest::Layout::Aos,
             layout_fixed: true,
             cache: None,
+            runs_on: false,
         })
     }
 

@@ -58,6 +58,7 @@ impl<'a> Lowerer<'a> {
             layout: manifest::Layout::Aos,
             layout_fixed: true,
             cache: None,
+            runs_on: false,
         };
         if let Some(extents) = self.small_extents(id) {
             data.extents = extents.into_iter().map(manifest::Expr::Int).collect();

@@ -363,6 +363,7 @@ impl<'a> Lowerer<'a> {
             layout: manifest::Layout::Aos,
             layout_fixed: false,
             cache: None,
+            runs_on: false,
         })
     }
 

@@ -14,8 +14,8 @@
 //!
 //! Rows of 527 elements begin anywhere within a vector, and the last block of each has 15 threads with work. All rows one behind
 //! the other are one row that begins at its array's start; only what moves along one axis alone needs the places along both,
-//! which the index's quotient gives: loop coalescing. A subscript may be beyond its axis then, and the element it names is the
-//! one so many places behind the row's start. (Axes whose indices nothing else uses `merge_axes` has made one.)
+//! which the index's quotient gives: loop coalescing. A subscript may run on behind its axis' end then, to the elements of the rows
+//! behind, and the buffer says so (`runs_on`). (Axes whose indices nothing else uses `merge_axes` has made one.)
 //!
 //! # Preconditions
 //!
@@ -39,7 +39,7 @@ use crate::analysis::{
     Affine, Answer, Atom, Conditions, MemoryAccess, Polynomial, Stride, accesses, ask, polynomial_of,
 };
 use crate::ir::entities::{Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Phase, Phases};
+use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
@@ -163,6 +163,9 @@ impl Found {
         });
         let parents = kernel.parents();
         for flat in &self.flat {
+            if let Payload::Access { buffer, .. } = kernel.insts[flat.inst].payload {
+                kernel.buffers[buffer].runs_on = true;
+            }
             let Some(block) = parents.block_of[flat.inst].expand() else { continue };
             for (number, (at, rest)) in flat.rests.iter().enumerate() {
                 let subscript = before(kernel, block, flat.inst, |emit| {

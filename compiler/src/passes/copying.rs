@@ -43,6 +43,7 @@ pub fn scratch_like(kernel: &mut Kernel, array: Buffer, extents: Vec<Expr>) -> B
         extents,
         layout: Layout::Aos,
         cache: None,
+        runs_on: false,
     })
 }
 

@@ -113,6 +113,7 @@ fn declare(builder: &mut KernelBuilder) -> Arrays {
             layout,
             layout_fixed,
             cache,
+            runs_on: false,
         })
     };
     let argument = |position, direction| BufferKind::Argument { position, direction };

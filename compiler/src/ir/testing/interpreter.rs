@@ -565,20 +565,25 @@ impl Interpreter<'_> {
         found.map(<[Constant]>::to_vec).ok_or_else(outside)
     }
 
-    /// The position of an element's scalar in its leaf's list.
+    /// The position of an element's scalar in its leaf's list. Of an array whose subscripts may run on that is all that is checked.
     pub(super) fn place(&self, buffer: Buffer, leaf: u32, indices: &[Constant]) -> Result<usize, Stop> {
         let mut extents = self.extents(buffer);
         let inner = &self.kernel.buffers[buffer].element.leaves[leaf as usize].extents;
         extents.extend(inner.iter().map(|extent| *extent as usize));
-        let mut at = 0;
+        let runs_on = self.kernel.buffers[buffer].runs_on;
+        let (mut at, mut count) = (0, 1);
         for (index, extent) in indices.iter().zip(extents) {
             let index = as_int(*index);
-            if !(0..extent as i128).contains(&index) {
+            if index < 0 || !runs_on && index >= extent as i128 {
                 return Err(Stop::OutOfBounds(format!("{buffer}: {index} is not below {extent}")));
             }
             at = at * extent + index as usize;
+            count *= extent;
         }
-        Ok(at)
+        match at < count {
+            true => Ok(at),
+            false => Err(Stop::OutOfBounds(format!("{buffer}: position {at} is not below {count}"))),
+        }
     }
 
     /// The leaves and positions of scalars that lie one behind another from an element's on, at an address that one access

@@ -333,6 +333,7 @@ impl Parser<'_> {
             _ => return Err(self.unexpected_before("`aos`, `soa` or `aosoa`")),
         };
         let layout_fixed = self.take_word("fixed");
+        let runs_on = self.take_word("runs_on");
         let mut cache = None;
         if self.take(",") {
             self.expect_word("cache")?;
@@ -342,7 +343,16 @@ impl Parser<'_> {
                 return Err(self.unexpected_before("`ca`, `cg`, `cs` or `nc`"));
             }
         }
-        self.kernel.buffers.push(BufferData { name, kind, element, extents, layout, layout_fixed, cache });
+        self.kernel.buffers.push(BufferData {
+            name,
+            kind,
+            element,
+            extents,
+            layout,
+            layout_fixed,
+            cache,
+            runs_on,
+        });
         Ok(())
     }
 

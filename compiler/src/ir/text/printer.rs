@@ -221,9 +221,10 @@ fn print_buffer(buffer: &BufferData) -> String {
         Layout::Aosoa(width) => format!("aosoa {width}"),
     };
     let fixed = if buffer.layout_fixed { " fixed" } else { "" };
+    let runs_on = if buffer.runs_on { " runs_on" } else { "" };
     let cache = buffer.cache.map_or(String::new(), |mode| format!(", cache {}", mode.name()));
     let element = print_element(&buffer.element);
-    format!("{:?} {element} [{}] {kind}, {layout}{fixed}{cache}", buffer.name, extents.join(", "))
+    format!("{:?} {element} [{}] {kind}, {layout}{fixed}{runs_on}{cache}", buffer.name, extents.join(", "))
 }
 
 pub(super) fn direction_name(direction: Direction) -> &'static str {

@@ -23,7 +23,7 @@ kernel "all" @1..99 {
     symbol sym0 "n" i64 dim 0 0
     symbol sym1 "config.scale" f16 parameter 1 2 0
     symbol sym2 "t" i64 counter
-    buffer buf0 "body" struct "Body" size 20 align 4 { "pos.x" f32 at 0, "w" i8 at 4 [2 by 8] [8 by 1] } [sym0, ceildiv(sym0 + 1, 2)] argument 0 inout, aosoa 32 fixed, cache cg
+    buffer buf0 "body" struct "Body" size 20 align 4 { "pos.x" f32 at 0, "w" i8 at 4 [2 by 8] [8 by 1] } [sym0, ceildiv(sym0 + 1, 2)] argument 0 inout, aosoa 32 fixed runs_on, cache cg
     buffer buf1 "table" f32 [2] constant const0, aos
     buffer buf2 "counter" u32 [] static static0, aos
     buffer buf3 "row" f64 [8] private, aos

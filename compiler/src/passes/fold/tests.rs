@@ -47,6 +47,7 @@ fn kernel(scalar: Scalar, body: &dyn Fn(&mut KernelBuilder, Value) -> Value) -> 
         layout: Layout::Aos,
         layout_fixed: false,
         cache: None,
+        runs_on: false,
     });
     builder.store(buffer, 0, &[], value);
     let launch = builder.end_launch();

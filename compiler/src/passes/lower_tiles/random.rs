@@ -100,6 +100,7 @@ fn buffer(kernel: &mut Kernel, name: &str, extents: Vec<i64>, direction: Directi
         layout: Layout::Aos,
         layout_fixed: false,
         cache: None,
+        runs_on: false,
     });
     kernel.arguments.push(ArgumentData::array(buffer));
     buffer

@@ -33,6 +33,7 @@ impl Exchange {
                 layout: Layout::Aos,
                 layout_fixed: false,
                 cache: None,
+                runs_on: false,
             });
             (buffer, 0)
         });

@@ -245,6 +245,7 @@ fn allocate(kernel: &mut Kernel, found: &Found) -> Vec<Tile> {
                 layout: Layout::Aos,
                 layout_fixed: true,
                 cache: None,
+                runs_on: false,
             }),
         };
         tiles.push(Tile { load: payload, buffer, leaf: if together { leaf } else { 0 } });

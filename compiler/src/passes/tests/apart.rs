@@ -303,7 +303,7 @@ const PLACES: &[(&str, Place)] = &[
     ),
     (
         "strength_reduce: rows are shorter than a distance",
-        at("accesses/odd_rows.krn", "digits", &[("c", 3), ("n", 40)]),
+        for_sizes(at("accesses/odd_rows.krn", "digits", &[("c", 3), ("n", 40)])),
     ),
     ("forward_stores: memory holds all of a narrow number", at("locals/stored.krn", "rounded", &[("n", 70)])),
     ("forward_stores: what is stored stays", at("locals/stored.krn", "stored_twice", &[("n", 33)])),
