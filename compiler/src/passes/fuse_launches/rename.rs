@@ -15,7 +15,6 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::Layout;
-use crate::mutants::mutant;
 use crate::passes::copying::{Axes, Copied, copying};
 
 /// The stores of the second launch to arrays that it writes in place and the first one reads. `None` where there are none, and where
