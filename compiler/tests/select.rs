@@ -50,6 +50,7 @@ impl Sample {
             layout: Layout::Aos,
             layout_fixed: true,
             cache: None,
+            runs_on: false,
         });
         self.builder.kernel_mut().arguments.push(ArgumentData::array(buffer));
         buffer
