@@ -15,12 +15,12 @@
 //!
 //! # Preconditions
 //!
-//! The subscripts are the same values, and nothing in between writes the array: no other thread may write what this one reads
+//! The subscripts are the same sums of indices and sizes, and nothing in between writes the array: no other thread may write what this one reads
 //! (programs have no races). The array is one in memory, and the launch changes it by no atomics.
 
 use super::pass::{Changed, Pass, PassContext};
 use super::sweep::sweep;
-use crate::analysis::each_write;
+use crate::analysis::{Affine, each_write};
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases, Short};
 use crate::ir::op::{Effect, Opcode};
@@ -100,7 +100,9 @@ impl Stored<'_> {
         match (data.opcode, &data.payload) {
             (Opcode::Load, Payload::Access { buffer, leaf }) => {
                 let scalar = self.kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar;
-                let same = |held: &&Held| held.payload == data.payload && held.subscripts == data.arguments;
+                let same = |held: &&Held| {
+                    held.payload == data.payload && is_same(self.kernel, &held.subscripts, &data.arguments)
+                };
                 let Some(value) = self.known.iter().find(same).map(|held| held.value) else { return };
                 if mutant!("forward_stores: memory holds all of a narrow number", scalar.is_narrow(), false) {
                     self.kernel.rewrite_inst(inst, Opcode::Cast, Payload::Cast(scalar), &[value]);
@@ -157,4 +159,10 @@ impl Stored<'_> {
             |held: &Held| !matches!(held.payload, Payload::Access { buffer: of, .. } if of == buffer);
         self.known.retain(|held| mutant!("forward_stores: what is stored stays", is_other(held), true));
     }
+}
+
+/// Whether subscripts are the same numbers.
+fn is_same(kernel: &Kernel, left: &[Value], right: &[Value]) -> bool {
+    let mut affine = Affine::new(kernel);
+    left.iter().zip(right).all(|(left, right)| left == right || affine.form(*left) == affine.form(*right))
 }
