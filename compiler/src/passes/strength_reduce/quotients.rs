@@ -76,6 +76,15 @@ fn wide(kernel: &Kernel, value: Value) -> Value {
     }
 }
 
+/// Whether two values are one: each use of a size has its own.
+fn is_same(kernel: &Kernel, left: Value, right: Value) -> bool {
+    let symbol = |value: Value| match kernel.definition_data(value)?.payload {
+        Payload::Symbol(symbol) => Some(symbol),
+        _ => None,
+    };
+    left == right || symbol(left).is_some_and(|one| symbol(right) == Some(one))
+}
+
 impl Quotients<'_> {
     fn block(&mut self, block: Block) {
         let around = self.known.len();
@@ -98,7 +107,9 @@ impl Quotients<'_> {
         let (root, distance) = self.kernel.split_sum(of).unwrap_or((of, 0));
         let ty = self.kernel.value_type(result);
         let is_first = |known: &Division, of: Value| {
-            known.of == of && known.by == by && self.kernel.value_type(known.divisor) == ty
+            known.of == of
+                && is_same(self.kernel, known.by, by)
+                && self.kernel.value_type(known.divisor) == ty
         };
         if let Some(at) = self.known.iter().position(|known| is_first(known, of)) {
             self.same(block, inst, at);

@@ -143,6 +143,10 @@ const PLACES: &[(&str, Place)] = &[
     ("unroll_parts: all parts are the second", at("accesses/halves.krn", "in_a_row", &[("d", 23), ("n", 3)])),
     ("unroll_parts: below and above", at("accesses/halves.krn", "in_a_row", &[("d", 23), ("n", 3)])),
     ("join_branches: a load moves over stores", at("control/both_loads.krn", "written", &[("n", 33)])),
+    (
+        "join_branches: a store moves over accesses to its array",
+        at("control/both_loads.krn", "stored_again", &[("n", 33)]),
+    ),
     ("join_branches: two elements are one", at("control/both_loads.krn", "neighbours", &[("n", 33)])),
     (
         "separate_windows: the last place is left out",
