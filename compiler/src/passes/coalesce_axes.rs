@@ -171,7 +171,12 @@ impl Found {
                 let subscript = before(kernel, block, flat.inst, |emit| {
                     let rest = emitted(emit, rest)?;
                     let is_last = number + 1 == flat.rests.len();
-                    Some(if is_last { emit.add(place, rest) } else { rest })
+                    Some(match is_last {
+                        true => emit.add(place, rest),
+                        false => {
+                            mutant!("coalesce_axes: parts begin where the array does", rest, emit.int(0))
+                        }
+                    })
                 });
                 kernel.insts[flat.inst].arguments[*at] = subscript??;
             }

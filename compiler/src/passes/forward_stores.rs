@@ -142,7 +142,7 @@ impl Stored<'_> {
                 for region in &regions {
                     each_write(self.kernel, *region, |buffer, _| written.extend([buffer]));
                 }
-                if repeats {
+                if mutant!("forward_stores: all turns are the first", repeats, false) {
                     written.iter().for_each(|buffer| self.forget(*buffer));
                 }
                 for region in regions {

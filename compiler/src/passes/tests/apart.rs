@@ -310,6 +310,11 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("accesses/odd_rows.krn", "digits", &[("c", 3), ("n", 40)])),
     ),
     ("forward_stores: memory holds all of a narrow number", at("locals/stored.krn", "rounded", &[("n", 70)])),
+    ("forward_stores: all turns are the first", at("locals/stored.krn", "rounds", &[("n", 33)])),
+    (
+        "coalesce_axes: parts begin where the array does",
+        for_sizes(at("accesses/odd_rows.krn", "part", &[("c", 37), ("n", 13)])),
+    ),
     ("forward_stores: what is stored stays", at("locals/stored.krn", "stored_twice", &[("n", 33)])),
     ("vectorize: a load over a store", at("locals/stored.krn", "over_a_store", &[("n", 70)])),
     ("cse: memory holds all of a narrow number", at("locals/stored.krn", "rounded_pairs", &[("n", 70)])),
