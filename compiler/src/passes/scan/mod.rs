@@ -14,7 +14,7 @@
 //! instructions are computed once, in a launch before.
 //!
 //! `found.rs` says which reductions these are, `range.rs` where blocks begin and end, `worth.rs` whether it pays,
-//! `write.rs` makes the launches, `walk.rs` those of columns.
+//! `write.rs` makes the launches, `walk.rs` those of columns, out of what `blocks.rs` has.
 //!
 //! # Preconditions
 //!
@@ -33,6 +33,7 @@
 //!
 //! Terms are added up in another order, roundings aside the same.
 
+mod blocks;
 mod found;
 mod range;
 mod walk;

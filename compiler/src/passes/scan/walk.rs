@@ -8,9 +8,9 @@
 //! That is a term an element, not 16, and neighbours along `j` are neighbours in memory. (Along rows the elements of a block would lie
 //! 128 bytes apart for neighbouring threads.)
 
+use super::blocks::{Blocks, combiners, places};
 use super::found::Found;
 use super::worth::BLOCK;
-use super::write::{Blocks, combiners, places};
 use crate::analysis::{Affine, Atom, Polynomial, Stride, accesses};
 use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};

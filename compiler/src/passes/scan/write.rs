@@ -1,34 +1,21 @@
 //! The launches for blocks, and what is left of an element's own reduction.
 
+use super::blocks::{Blocks, combiners, places};
 use super::found::Found;
 use super::walk::{walk, walkable};
 use super::worth::{BLOCK, is_slow};
-use crate::analysis::block_count;
 use crate::data::Scalar;
 use crate::ir::clone::ValueMap;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{AxisData, BlockData, Kernel, Payload};
-use crate::ir::op::{Combiner, Opcode};
-use crate::manifest::{BinaryOp, Expr};
+use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use crate::passes::hoist_reductions::{Along, Part, launch_of, load_left};
 use crate::passes::insert::{before, emitted};
-use crate::passes::rematerialize::{is_rematerializable, rematerialize};
+use crate::passes::rematerialize::is_rematerializable;
 use crate::passes::sweep::sweep;
 use crate::source::Span;
-
-/// What the host knows of the blocks of a range.
-pub(super) struct Blocks {
-    zero: Value,
-    /// The ends of the range of all terms.
-    first: Value,
-    last: Value,
-    /// How many blocks there are.
-    count: Value,
-    /// How many blocks elements stand in.
-    pub(super) places: Value,
-}
 
 /// Makes the launches for the blocks of a reduction, in front of its own one.
 pub fn rewrite(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<()> {
@@ -52,44 +39,6 @@ pub fn rewrite(kernel: &mut Kernel, launch: Launch, found: &Found) -> Option<()>
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, text);
     Some(())
-}
-
-impl Blocks {
-    fn of(kernel: &mut Kernel, found: &Found) -> Option<Blocks> {
-        let range = &found.range;
-        let host = kernel.blocks.push(BlockData::default());
-        let span = kernel.insts[found.reduce].span;
-        let mut emit = Emit::new(kernel, host, span);
-        let zero = emit.int(0);
-        let (first, last) = (emitted(&mut emit, &range.first)?, emitted(&mut emit, &range.last)?);
-        let terms = emitted(&mut emit, &range.last.subtract(&range.first)?)?;
-        let places = emitted(&mut emit, &range.places)?;
-        let terms = blocks_of(emit.kernel, &emit.kernel.symbolic(terms)?);
-        let places = emit.kernel.symbolic(places)?;
-        // An element without terms stands in the first block.
-        let places = match range.may_be_below {
-            true => Expr::binary(BinaryOp::Max, places, Expr::Int(1)),
-            false => places,
-        };
-        let places = blocks_of(emit.kernel, &places);
-        let count = emit.expression(&terms);
-        let places = if places == terms { count } else { emit.expression(&places) };
-        Some(Blocks { zero, first, last, count, places })
-    }
-}
-
-/// How many blocks so many terms are.
-fn blocks_of(kernel: &Kernel, terms: &Expr) -> Expr {
-    let divided = |terms: &Expr, by: i64| Expr::binary(BinaryOp::CeilDiv, terms.clone(), Expr::Int(by));
-    // Blocks of blocks.
-    if let Expr::Binary(BinaryOp::Div, sum, length) = terms
-        && let (Expr::Binary(BinaryOp::Add, all, more), Expr::Int(length)) = (&**sum, &**length)
-        && **more == Expr::Int(*length - 1)
-        && kernel.never_negative(all)
-    {
-        return divided(all, *length * BLOCK);
-    }
-    if kernel.never_negative(terms) { divided(terms, BLOCK) } else { block_count(kernel, terms, BLOCK) }
 }
 
 /// A name that no directive can mean: they speak of the reduction's axis.
@@ -214,22 +163,6 @@ fn region_of(kernel: &mut Kernel, axes: &[Along], along: Value, parts: &[Buffer]
     region
 }
 
-/// Indices from 0, with another one for the one of these axes that is given.
-pub(super) fn places(emit: &mut Emit<'_>, axes: &[Along], along: Value, own: Value) -> Vec<Value> {
-    let place = |axis: &Along| {
-        if axis.index == along { own } else { emit.sub(axis.index, axis.low) }
-    };
-    axes.iter().map(place).collect()
-}
-
-/// What contributions of a reduction meet in.
-pub(super) fn combiners(kernel: &Kernel, reduce: Inst) -> Vec<Combiner> {
-    match &kernel.insts[reduce].payload {
-        Payload::Reduce { combiners, .. } => combiners.to_vec(),
-        _ => Vec::new(),
-    }
-}
-
 /// Lets an element's reduction be what lies before its block, or behind it, and what is left of it there.
 fn combine(kernel: &mut Kernel, found: &Found, blocks: &Blocks, rests: &[Buffer]) -> Option<()> {
     let (range, reduce) = (&found.range, found.reduce);
@@ -264,19 +197,4 @@ fn combine(kernel: &mut Kernel, found: &Found, blocks: &Blocks, rests: &[Buffer]
     }
     kernel.blocks[found.block].insts.retain(|inst| *inst != reduce);
     Some(())
-}
-
-impl Blocks {
-    /// The same, made where code is emitted.
-    pub(super) fn again(&self, emit: &mut Emit<'_>) -> Blocks {
-        let mut map = ValueMap::default();
-        let mut made = |value: Value| rematerialize(emit, value, &mut map);
-        Blocks {
-            zero: made(self.zero),
-            first: made(self.first),
-            last: made(self.last),
-            count: made(self.count),
-            places: made(self.places),
-        }
-    }
 }
