@@ -132,10 +132,10 @@ impl<'k> Affine<'k> {
                 None => return plain,
             }
         }
-        match self.coefficient_of(&moved, index, false) {
-            Some(step) => Stride::of(Some(Some(step))),
-            None => plain,
+        if moved == position {
+            return plain;
         }
+        self.coefficient_of(&moved, index, false).map_or(plain, |step| Stride::of(Some(Some(step))))
     }
 
     /// Where a loop begins, of its index.

@@ -27,8 +27,7 @@
 //! # Limits
 //!
 //! Rows of other lengths (what `pad` and `crop` load) keep their axes, and so do windows: what they load is several elements of one
-//! array. So do rows that are shorter than a vector, which
-//! are words of a thread.
+//! array. So do rows that are shorter than a vector, which are words of a thread.
 
 use super::contiguous::{VECTOR_BYTES, WORD_BYTES};
 use super::insert::{before, emitted, stands_for};
@@ -36,7 +35,7 @@ use super::pass::{Changed, Pass, PassContext};
 use super::straight::code_of;
 use super::sweep::sweep;
 use crate::analysis::{
-    Affine, Answer, Atom, Conditions, MemoryAccess, Polynomial, Stride, accesses, ask, polynomial_of,
+    Affine, Answer, Atom, Conditions, MemoryAccess, Polynomial, accesses, ask, polynomial_of,
 };
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
@@ -121,13 +120,8 @@ impl Found {
         pairs.filter(|(outer, inner)| outer != inner).find_map(|(outer, inner)| {
             let extent = kernel.symbolic(bounds[inner].1)?;
             let params = [outer, inner].map(|at| kernel.blocks[body].params[at]);
-            let (vector, flat) = flat(kernel, &all, params, &polynomial_of(&extent)?)?;
-            let mut affine = Affine::new(kernel);
-            let is_of_columns = |access: &MemoryAccess| {
-                let is_flat = flat.iter().any(|flat| flat.inst == access.inst);
-                !is_flat && affine.stride(access.inst, params[1]) != Stride::Bytes(0)
-            };
-            let has_neighbours = vector > (VECTOR_BYTES / WORD_BYTES) as i64 && all.iter().any(is_of_columns);
+            let (vector, flat, has_columns) = flat(kernel, &all, params, &polynomial_of(&extent)?)?;
+            let has_neighbours = has_columns && vector > (VECTOR_BYTES / WORD_BYTES) as i64;
             Some(Self { forall, outer, inner, extent, vector, flat, has_neighbours })
         })
     }
@@ -193,14 +187,14 @@ impl Found {
     }
 }
 
-/// How many neighbours of what a body stores one access takes, and what walks along two axes as along one, if these, the outer one
-/// first, can become one; the inner one has so many iterations.
+/// How many neighbours of what a body stores one access takes, what walks along two axes as along one, and whether something moves
+/// along the inner one alone, if these, the outer one first, can become one; the inner one has so many iterations.
 fn flat(
     kernel: &Kernel,
     all: &[MemoryAccess],
     axes: [Value; 2],
     extent: &Polynomial,
-) -> Option<(i64, Vec<Flat>)> {
+) -> Option<(i64, Vec<Flat>, bool)> {
     let mut affine = Affine::new(kernel);
     let width = |access: &MemoryAccess| {
         kernel.buffers[access.buffer].element.leaves[access.leaf as usize].scalar.size() as i64
@@ -208,6 +202,7 @@ fn flat(
     let widest = all.iter().filter(|access| access.writes).map(width).max()?;
     let vector = VECTOR_BYTES as i64 / widest;
     let mut found: Vec<Flat> = Vec::new();
+    let mut has_columns = false;
     let mut read: Vec<&MemoryAccess> = Vec::new();
     for access in all {
         if let BufferKind::Private | BufferKind::Shared = kernel.buffers[access.buffer].kind {
@@ -230,9 +225,11 @@ fn flat(
             read.push(access);
         } else if access.writes || !(inner.is_zero() || is_beside && step(axes[0])?.is_zero()) {
             return None;
+        } else {
+            has_columns |= !inner.is_zero();
         }
     }
-    (vector > 1).then_some((vector, found))
+    (vector > 1).then_some((vector, found, has_columns))
 }
 
 /// What an access' subscripts are beside two axes, if they count these one after the other and what is left begins where vectors do.
@@ -257,6 +254,10 @@ fn rests(
             return None;
         }
         if is_place && rest.constant_term() % i128::from(vector) != 0 {
+            return None;
+        }
+        // What is emitted afterwards has to be there.
+        if !rest.terms().iter().all(|(_, factor)| i64::try_from(*factor).is_ok()) {
             return None;
         }
         if is_row || is_place {

@@ -15,8 +15,8 @@
 //!
 //! # Preconditions
 //!
-//! The subscripts are the same sums of indices and sizes, and nothing in between writes the array: no other thread may write what this one reads
-//! (programs have no races). The array is one in memory, and the launch changes it by no atomics.
+//! The subscripts are the same sums of indices and sizes, and nothing in between writes the array: no other thread may write what
+//! this one reads (programs have no races). The array is one in memory, and the launch changes it by no atomics.
 
 use super::pass::{Changed, Pass, PassContext};
 use super::sweep::sweep;

@@ -57,6 +57,15 @@ pub fn own_params(kernel: &mut Kernel, block: Block, params: &[Value]) {
     }
 }
 
+/// The loop whose body a block is, which has been emitted while axes have no threads yet: what `Emit` says of its axis goes.
+pub fn unbound_loop(kernel: &mut Kernel, body: Block) -> Option<Inst> {
+    let inst = kernel.parents().owner_of[body].expand()?;
+    for axis in kernel.insts[inst].payload.axes().to_vec() {
+        kernel.axes[axis].factors.clear();
+    }
+    Some(inst)
+}
+
 /// Emits a polynomial; `None` where a number in it is too large.
 pub fn emitted(emit: &mut Emit<'_>, form: &Polynomial) -> Option<Value> {
     let factors = form.terms().iter().map(|(_, factor)| i64::try_from(*factor).ok());

@@ -19,6 +19,7 @@
 //! (`parallelize.rs`). Nothing is checked or printed, and no array's extent says the counter.
 
 use super::fuse_launches::nest::Nest;
+use super::insert::unbound_loop;
 use super::parallelize::is_parallel;
 use super::pass::{Changed, Pass, PassContext};
 use super::sweep::sweep;
@@ -169,12 +170,7 @@ impl Turn {
         for (cell, value) in cells.iter().zip(after) {
             emit.store(*cell, 0, &[], value);
         }
-        let parents = kernel.parents();
-        let inst = parents.owner_of[region].expand().expect("the loop");
-        for axis in kernel.insts[inst].payload.axes().to_vec() {
-            kernel.axes[axis].factors.clear();
-        }
-        inst
+        unbound_loop(kernel, region).expect("the loop")
     }
 }
 

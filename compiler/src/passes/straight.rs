@@ -42,14 +42,18 @@ pub fn code_of(kernel: &Kernel, block: Block, may: &[Effect]) -> Option<usize> {
     let (mut count, mut fits) = (0, true);
     kernel.walk(block, &mut |_, inst| {
         count += 1;
-        let opcode = kernel.insts[inst].opcode;
-        let effect = opcode.info().effect;
-        fits &= match effect {
-            Effect::Pure | Effect::Terminator => true,
-            Effect::Regions => opcode == Opcode::If,
-            Effect::Write => opcode == Opcode::Store && may.contains(&effect),
-            Effect::Read | Effect::Record | Effect::Collective => may.contains(&effect),
-        };
+        fits &= is_straight(kernel.insts[inst].opcode, may);
     });
     fits.then_some(count)
+}
+
+/// Whether an op is a value, a branch, or has one of these effects, of which writes are stores.
+pub fn is_straight(opcode: Opcode, may: &[Effect]) -> bool {
+    let effect = opcode.info().effect;
+    match effect {
+        Effect::Pure | Effect::Terminator => true,
+        Effect::Regions => opcode == Opcode::If,
+        Effect::Write => opcode == Opcode::Store && may.contains(&effect),
+        Effect::Read | Effect::Record | Effect::Collective => may.contains(&effect),
+    }
 }

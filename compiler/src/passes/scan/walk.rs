@@ -15,12 +15,12 @@ use crate::analysis::{Affine, Atom, Polynomial, Stride, accesses};
 use crate::data::Scalar;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
-use crate::ir::op::{Combiner, Effect, Opcode};
+use crate::ir::op::{Combiner, Effect};
 use crate::mutants::mutant;
-use crate::passes::insert::{before, own_params};
-use crate::passes::straight::code_of;
+use crate::passes::insert::{before, own_params, unbound_loop};
+use crate::passes::straight::{code_of, is_straight};
 
 /// Elements whose terms a thread loads one behind the other, so that several are under way.
 const AT_ONCE: i64 = 8;
@@ -44,15 +44,11 @@ pub fn walkable(kernel: &Kernel, launch: Launch, found: &Found) -> Option<Inst> 
     {
         return None;
     }
+    let may = [Effect::Read, Effect::Record, Effect::Write];
     let is_straight = |inst: &Inst| {
         let data = &kernel.insts[*inst];
-        let may = [Effect::Read, Effect::Record, Effect::Write];
-        let plain = match data.opcode.info().effect {
-            Effect::Regions => data.opcode == Opcode::If,
-            Effect::Write => data.opcode == Opcode::Store,
-            effect => effect != Effect::Collective,
-        };
-        plain && data.regions.iter().all(|region| code_of(kernel, *region, &may).is_some())
+        let is_code = |region: &Block| code_of(kernel, *region, &may).is_some();
+        is_straight(data.opcode, &may) && data.regions.iter().all(is_code)
     };
     let others = kernel.blocks[body].insts.iter().filter(|inst| **inst != found.reduce);
     if !others.into_iter().all(is_straight) {
@@ -118,11 +114,7 @@ pub fn walk(
                 element.emit(emit, index, carried)
             })
         });
-        // Axes have no threads yet.
-        let walked = emit.kernel.parents().owner_of[inside].expand()?;
-        for axis in emit.kernel.insts[walked].payload.axes().to_vec() {
-            emit.kernel.axes[axis].factors.clear();
-        }
+        unbound_loop(emit.kernel, inside)?;
     }
     kernel.blocks[body].insts.extend(end);
     let text = format!("a thread walks the elements of a block of `{}`", axis.name);

@@ -11,8 +11,8 @@
 //!
 //! # Preconditions
 //!
-//! The first neighbour is a multiple of a power of two that is more than the distance, so that nothing wraps around, and not negative; the
-//! divisor is at least the distance.
+//! The first neighbour is a multiple of a power of two that is more than the distance, so that nothing wraps around, and not
+//! negative; the divisor is at least the distance.
 
 use crate::analysis::{Multiples, Ranges};
 use crate::data::Scalar;
