@@ -8,27 +8,30 @@ use crate::ir::op::Opcode;
 use crate::manifest::Expr;
 
 /// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
+/// Copies of the launch, for other sizes, have their parts in the same manner.
 pub fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
-    let params = &kernel.blocks[body].params;
     let mut found: Vec<(Buffer, bool)> = Vec::new();
-    let mut look = |inst: Inst, inside: bool| {
+    let mut look = |inst: Inst, params: &[Value]| {
         let data = &kernel.insts[inst];
         let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
         let of = &kernel.buffers[buffer];
         let rank = of.extents.len();
         let subscripts = &data.arguments[..rank];
-        let is_own = inside
-            && matches!(data.opcode, Opcode::Load | Opcode::Store)
+        let is_own = matches!(data.opcode, Opcode::Load | Opcode::Store)
             && of.kind == BufferKind::Scratch
+            && !params.is_empty()
             && rank > params.len()
-            && subscripts[rank - params.len()..] == params[..];
+            && subscripts[rank - params.len()..] == *params;
         match found.iter_mut().find(|(known, _)| *known == buffer) {
             Some((_, known)) => *known &= is_own,
             None => found.push((buffer, is_own)),
         }
     };
-    for other in kernel.bodies() {
-        kernel.walk(other, &mut |_, inst| look(inst, other == kernel.launches[launch].body));
+    for (other, data) in &kernel.launches {
+        let of_loop = || kernel.only_loop(other).map(|forall| kernel.insts[forall].regions[0]);
+        let body = if other == launch { Some(body) } else { of_loop() };
+        let params = body.map_or(&[][..], |body| &kernel.blocks[body].params);
+        kernel.walk(data.body, &mut |_, inst| look(inst, params));
     }
     found.into_iter().filter(|(_, is_own)| *is_own).map(|(buffer, _)| buffer).collect()
 }

@@ -29,7 +29,7 @@
 use super::super::collapse;
 use super::columns::{fills, turns, walks_rows};
 use super::distribute::long_rows_last;
-use super::launch::{Along, Part, launch_of, load};
+use super::launch::{Along, Part, launch_of, load, shows, up_to_last_used};
 use super::nest::{holds_loops, is_loop, only_forall};
 use super::terms::{needs_of, slice};
 use crate::analysis::{Accessed, Answer, Conditions, SECTOR_BYTES, ask};
@@ -166,6 +166,15 @@ fn is_apart(kernel: &Kernel, inst: Inst, behind: &[Inst]) -> bool {
 
 /// Why iterations cannot be cut, if they cannot.
 fn refused(kernel: &Kernel, forall: Inst, first: &[Inst], second: &[Inst]) -> Option<&'static str> {
+    let uses_private = || {
+        let is_used = !private_of_both(kernel, first, second).is_empty();
+        is_used.then_some("it uses an array that each thread has for itself")
+    };
+    no_rectangle(kernel, forall, second).or_else(uses_private)
+}
+
+/// Why a part of an iteration is no loop over the axes around it and its own, if it is none.
+pub fn no_rectangle(kernel: &Kernel, forall: Inst, part: &[Inst]) -> Option<&'static str> {
     let is_sized = |axis: &Along| {
         kernel.symbolic_extent(axis.low, axis.high).is_some()
             && [axis.low, axis.high].into_iter().all(|value| is_rematerializable(kernel, value, &[], 16))
@@ -174,19 +183,20 @@ fn refused(kernel: &Kernel, forall: Inst, first: &[Inst], second: &[Inst]) -> Op
         return Some("the host does not know how many iterations there are");
     }
     let is_inner = |inst: &&Inst| kernel.insts[**inst].opcode == Opcode::Forall;
-    let mut bounds = second.iter().filter(is_inner).flat_map(|inst| &kernel.insts[*inst].arguments);
-    if !bounds.all(|value| is_rematerializable(kernel, *value, &[], 16)) {
-        return Some("its range depends on the iteration");
-    }
+    let mut bounds = part.iter().filter(is_inner).flat_map(|inst| &kernel.insts[*inst].arguments);
+    let depends = !bounds.all(|value| is_rematerializable(kernel, *value, &[], 16));
+    depends.then_some("its range depends on the iteration")
+}
+
+/// The arrays that each thread has for itself and that both parts use.
+pub fn private_of_both(kernel: &Kernel, first: &[Inst], second: &[Inst]) -> Vec<Buffer> {
     let [one, other] = [first, second].map(|insts| Accessed::of(kernel, insts).all);
-    let is_private = |buffer: Buffer| kernel.buffers[buffer].kind == BufferKind::Private;
-    one.iter()
-        .any(|buffer| is_private(buffer) && other.contains(buffer))
-        .then_some("it uses an array that each thread has for itself")
+    let is_private = |buffer: &Buffer| kernel.buffers[*buffer].kind == BufferKind::Private;
+    one.iter().filter(|buffer| is_private(buffer) && other.contains(*buffer)).collect()
 }
 
 /// Gives the first part of an iteration a launch of its own, and lets the second one, which stays, stand alone.
-fn cut(
+pub fn cut(
     kernel: &mut Kernel,
     launch: Launch,
     forall: Inst,
@@ -216,21 +226,9 @@ fn cut(
         }
     }
     let span = kernel.insts[second[0]].span;
-    let shows = |inst: &Inst| {
-        let mut shows = is_effect(kernel, *inst);
-        for region in &kernel.insts[*inst].regions {
-            kernel.walk(*region, &mut |_, inside| shows |= is_effect(kernel, inside));
-        }
-        shows
-    };
-    // What the second part alone uses: a loop is the last thing then.
-    let is_used = |inst: &Inst| {
-        let mut results = kernel.insts[*inst].results.iter();
-        shows(inst) || results.any(|result| values.contains(result))
-    };
-    first.truncate(first.iter().rposition(is_used).map_or(0, |last| last + 1));
+    let first = up_to_last_used(kernel, first, &values);
     let mut made = None;
-    if !values.is_empty() || first.iter().any(shows) {
+    if !values.is_empty() || first.iter().any(|inst| shows(kernel, *inst)) {
         let part = Part { axes, insts: first, values, span };
         let (before, scratch) = launch_of(kernel, launch, &part, "before");
         load(kernel, body, second[0], &part, &scratch);
@@ -242,10 +240,6 @@ fn cut(
     let kept = slice(kernel, body, second[0], &mut wanted);
     kernel.blocks[body].insts = [kept, second, end].concat();
     made
-}
-
-fn is_effect(kernel: &Kernel, inst: Inst) -> bool {
-    kernel.insts[inst].opcode.info().effect.is_observable()
 }
 
 /// Whether a value is made of indices and literals, or loaded by them from an array that nobody writes.

@@ -30,7 +30,7 @@
 
 use super::super::collapse;
 use super::initial::Initial;
-use super::launch::{Along, Part, launch_of, load, product};
+use super::launch::{Along, Part, launch_of, load, product, up_to_last_used};
 use super::nest::{is_loop, loops_of, only_forall};
 use super::products::LEAST_ROWS;
 use super::terms::{can_move, needs_of, slice};
@@ -309,10 +309,12 @@ fn cut_before(
     // Subscripts of what is shared now may stand in front.
     let insts = insts_of(kernel, body);
     let Some(at) = insts.iter().position(|other| *other == inst) else { return false };
-    let part =
-        Part { axes: inner.around, insts: insts[..at].to_vec(), values, span: kernel.insts[inst].span };
-    let (_, scratch) = launch_of(kernel, launch, &part, "before");
+    let before = up_to_last_used(kernel, insts[..at].to_vec(), &values);
+    let part = Part { axes: inner.around, insts: before, values, span: kernel.insts[inst].span };
+    let (made, scratch) = launch_of(kernel, launch, &part, "before");
     load(kernel, body, inst, &part, &scratch);
+    // It may be one loop over all axes.
+    collapse::nested(kernel, made);
     // What is left before the product are indices and literals.
     let mut wanted: EntitySet<Value> = EntitySet::new();
     rest.iter().for_each(|inst| needs_of(kernel, *inst, &mut wanted));
@@ -329,7 +331,7 @@ fn cut_before(
 }
 
 /// The instructions of a body, without its `yield`.
-fn insts_of(kernel: &Kernel, body: Block) -> Vec<Inst> {
+pub fn insts_of(kernel: &Kernel, body: Block) -> Vec<Inst> {
     let is_yield = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Yield;
     kernel.blocks[body].insts.iter().copied().filter(|inst| !is_yield(inst)).collect()
 }

@@ -56,6 +56,29 @@ pub struct Part {
     pub span: Span,
 }
 
+/// Code without what nobody uses behind its last effect or value of these: a loop is the last thing then.
+pub fn up_to_last_used(kernel: &Kernel, mut insts: Vec<Inst>, values: &[Value]) -> Vec<Inst> {
+    let is_used = |inst: &Inst| {
+        let mut results = kernel.insts[*inst].results.iter();
+        shows(kernel, *inst) || results.any(|result| values.contains(result))
+    };
+    insts.truncate(insts.iter().rposition(is_used).map_or(0, |last| last + 1));
+    insts
+}
+
+/// Whether an instruction, or one inside it, has an effect.
+pub fn shows(kernel: &Kernel, inst: Inst) -> bool {
+    let mut shows = is_effect(kernel, inst);
+    for region in &kernel.insts[inst].regions {
+        kernel.walk(*region, &mut |_, inside| shows |= is_effect(kernel, inside));
+    }
+    shows
+}
+
+fn is_effect(kernel: &Kernel, inst: Inst) -> bool {
+    kernel.insts[inst].opcode.info().effect.is_observable()
+}
+
 /// Makes a reduction's launch, and loads what it leaves where the reduction stood.
 pub fn split(kernel: &mut Kernel, launch: Launch, forall: Inst, need: &Need) {
     let body = kernel.insts[forall].regions[0];

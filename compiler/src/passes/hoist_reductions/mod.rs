@@ -41,6 +41,8 @@
 //! Products that fill an array of an iteration's own get one as well (`distribute.rs`): then tiles share their operands. So do other
 //! sums that fill one, where there are too few iterations to fill the machine.
 //!
+//! Where a loop of an iteration reads at other places what one before it wrote, the iteration is cut between them (`crossed.rs`).
+//!
 //! So do sums of rows, and of few columns, that are combined with an element in place (`in_place.rs`).
 //!
 //! Checks that not all results of a product need leave it, and its tiles, for a launch of their own (`checks.rs`).
@@ -55,6 +57,7 @@
 mod branches;
 mod checks;
 mod columns;
+mod crossed;
 mod cut;
 mod distribute;
 mod in_place;
@@ -108,6 +111,10 @@ impl Pass for HoistReductions {
         while let Some(launch) = open.pop() {
             let before = kernel.launches.len();
             changed |= of_launch(kernel, launch, &context.target);
+            if crossed::split(kernel, launch) {
+                changed = true;
+                open.push(launch);
+            }
             // What has got a launch of its own may hold others.
             open.extend(kernel.launches.keys().skip(before));
         }

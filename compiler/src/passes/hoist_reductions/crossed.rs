@@ -1,0 +1,141 @@
+//! Loop distribution: an iteration is cut between two parallel loops where the second one reads at other places what the first
+//! one wrote.
+//!
+//! ```text
+//! forall axis0 "n" (v0) {                                                        before
+//!     forall axis1 "i" (v1) { …; store buf1[v0, v1], v2 }
+//!     forall axis2 "i" (v3) { …; v5: f32 = load buf1[v0, v4]; … }                where v4 = v3 - 1
+//! }
+//!
+//! forall axis0 "n", axis1 "i" (v0, v1) { …; store buf1[v0, v1], v2 }             after
+//! forall axis0 "n", axis2 "i" (v0, v3) { …; v5: f32 = load buf1[v0, v4]; … }
+//! ```
+//!
+//! One thread would walk both loops, for none of several could begin the second one before all have ended the first. What is
+//! left are the launches of two statements, whichever way they are written. No iteration reads what another one writes, so that
+//! all of them may have done their first part before any begins its second one.
+//!
+//! Reductions and loops over one axis stay together: these are rows, of which a team of threads waits between the loops. So
+//! do short arrays of literal lengths, which a thread holds in registers.
+//!
+//! # Preconditions
+//!
+//! The host knows how many iterations there are, and how long the loops are does not depend on the iteration. Arrays that each
+//! thread has for itself and that are used on both sides of the cut get a part for each iteration in memory: nothing but plain
+//! loads and stores of this launch uses them.
+
+use super::super::collapse;
+use super::cut::{cut, no_rectangle, private_of_both};
+use super::distribute::insts_of;
+use super::nest::{holds_loops, is_loop};
+use crate::analysis::{Uses, written_by};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::Kernel;
+use crate::ir::op::Opcode;
+use crate::passes::rows_last::{into_scratch, rows_last};
+
+/// Elements of an array of literal length that a thread may hold.
+const HELD: i128 = 64;
+
+/// Cuts the iterations of a launch's loop in front of the first loop that reads at other places what one before it wrote;
+/// whether there was one.
+pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
+    let Some(forall) = kernel.only_loop(launch) else { return false };
+    let body = kernel.insts[forall].regions[0];
+    let insts = insts_of(kernel, body);
+    let Some(at) = crossed(kernel, &insts) else { return false };
+    let (first, second) = insts.split_at(at);
+    let private = private_of_both(kernel, first, second);
+    let root = kernel.launches[launch].body;
+    if no_rectangle(kernel, forall, second).is_some()
+        || !private.iter().all(|buffer| is_plain(kernel, (root, body), *buffer))
+    {
+        return false;
+    }
+    into_scratch(kernel, forall, &private);
+    rows_last(kernel, &private, kernel.blocks[body].params.len());
+    // Subscripts of what is in memory now may stand in front.
+    let from = second[0];
+    let insts = insts_of(kernel, body);
+    let at = insts.iter().position(|inst| *inst == from).unwrap_or(at);
+    let (first, second) = insts.split_at(at);
+    let made = cut(kernel, launch, forall, body, (first.to_vec(), second.to_vec()));
+    for launch in made.into_iter().chain([launch]) {
+        collapse::nested(kernel, launch);
+    }
+    let name = kernel.launches[launch].name.clone();
+    let remark = "what a loop reads at other places has a launch of its own before it";
+    kernel.schedule.remark(&name, remark.to_string());
+    true
+}
+
+
+/// Where in a body the first loop stands that reads at other places what one before it wrote.
+fn crossed(kernel: &Kernel, insts: &[Inst]) -> Option<usize> {
+    if is_row(kernel, insts) {
+        return None;
+    }
+    let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
+    insts.iter().enumerate().filter(|(_, inst)| is_forall(inst)).map(|(at, _)| at).find(|at| {
+        let mut before = insts[..*at].iter().filter(|inst| is_forall(inst));
+        before.any(|first| !is_held(kernel, *first) && reads_elsewhere(kernel, *first, insts[*at]))
+    })
+}
+
+/// Whether a body is a row for a team: reductions, and loops over one axis with none inside.
+fn is_row(kernel: &Kernel, insts: &[Inst]) -> bool {
+    let mut loops = insts.iter().filter(|inst| is_loop(kernel, **inst));
+    let mut reductions = 0;
+    let is_of_row = loops.all(|inst| {
+        let data = &kernel.insts[*inst];
+        reductions += usize::from(data.opcode == Opcode::Reduce);
+        data.opcode != Opcode::For && data.payload.axes().len() == 1 && !holds_loops(kernel, *inst)
+    });
+    is_of_row && reductions > 0
+}
+
+/// Whether a loop is so short that a thread holds what it fills.
+fn is_held(kernel: &Kernel, inst: Inst) -> bool {
+    let bounds = kernel.loop_bounds(inst).into_iter();
+    let extents = bounds.map(|(low, high)| Some(kernel.int_of(high)? - kernel.int_of(low)?));
+    extents.product::<Option<i128>>().is_some_and(|elements| elements <= HELD)
+}
+
+/// Whether a loop reads what another one writes at other places than those of its own iteration.
+fn reads_elsewhere(kernel: &Kernel, first: Inst, second: Inst) -> bool {
+    written_by(kernel, first).iter().any(|buffer| {
+        let [writes, reads] = [first, second].map(|inst| places(kernel, inst, buffer));
+        let Some(reads) = reads else { return true };
+        let mut writes = writes.unwrap_or_default();
+        writes.dedup();
+        !reads.is_empty() && (writes.len() != 1 || reads.iter().any(|read| *read != writes[0]))
+    })
+}
+
+/// A subscript: the place of a loop's index among them, or a value from elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Subscript {
+    Index(usize),
+    Value(Value),
+}
+
+/// The subscripts of all accesses of an array in a loop; `None` where there are atomics among them.
+fn places(kernel: &Kernel, inst: Inst, buffer: Buffer) -> Option<Vec<Vec<Subscript>>> {
+    let region = kernel.insts[inst].regions[0];
+    let params = &kernel.blocks[region].params;
+    let uses = Uses::of(kernel, region, buffer);
+    let of = |access: &Inst| {
+        let subscript = |value: &Value| match params.iter().position(|param| param == value) {
+            Some(at) => Subscript::Index(at),
+            None => Subscript::Value(*value),
+        };
+        kernel.subscripts(&kernel.insts[*access]).iter().map(subscript).collect()
+    };
+    (!uses.others).then(|| uses.loads.iter().chain(&uses.stores).map(of).collect())
+}
+
+/// Whether plain loads and stores of one launch's loop alone use an array.
+fn is_plain(kernel: &Kernel, (root, body): (Block, Block), buffer: Buffer) -> bool {
+    let mut others = kernel.bodies().filter(|other| *other != root);
+    !others.any(|other| Uses::of(kernel, other, buffer).any()) && !Uses::of(kernel, body, buffer).others
+}
