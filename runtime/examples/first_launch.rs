@@ -66,7 +66,10 @@ fn main() -> Result<(), Failure> {
     let device = Device::open()?;
     println!("{}", device.description());
     let stream = device.stream()?;
-    println!("{:12} {:>8} {:>8} {:>8} {:>8} {:>8}", "kernel", "compile", "first", "again", "covered", "other");
+    println!(
+        "{:12} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "kernel", "compile", "first", "again", "covered", "other"
+    );
     // The first row holds what the context and the driver's own first use cost: it is not a kernel's.
     for case in std::iter::once(&CASES[0]).chain(&CASES) {
         println!("{:12} {}", case.name, row(&device, &stream, case)?);
@@ -98,7 +101,8 @@ fn row(device: &Device, stream: &Stream, case: &Case) -> Result<String, Failure>
     let mut start = Some(start);
     for arrays in [&first, &first, &covered, &other] {
         let arguments = arrays.iter().map(|(name, array)| (*name, Argument::Array(array)));
-        let arguments: Vec<_> = arguments.chain(case.scalar.map(|name| (name, Argument::Value(&one)))).collect();
+        let arguments: Vec<_> =
+            arguments.chain(case.scalar.map(|name| (name, Argument::Value(&one)))).collect();
         let from = start.take().unwrap_or_else(Instant::now);
         kernel.launch_on(stream, &arguments)?;
         stream.synchronize()?;

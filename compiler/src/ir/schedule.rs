@@ -283,7 +283,10 @@ impl Schedule {
 
     /// Records what no directive says.
     pub fn remark(&mut self, launch: &str, text: String) {
-        self.remarks.push(Remark { launch: launch.to_string(), text, refused: false });
+        let remark = Remark { launch: launch.to_string(), text, refused: false };
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
     }
 
     /// Says why a launch has not got a better form.

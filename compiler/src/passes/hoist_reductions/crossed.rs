@@ -32,7 +32,7 @@ use crate::analysis::{Uses, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
-use crate::passes::rows_last::{into_scratch, rows_last};
+use crate::passes::rows_last::{into_scratch, own_arrays, rows_last};
 
 /// Elements of an array of literal length that a thread may hold.
 const HELD: i128 = 64;
@@ -53,7 +53,9 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
         return false;
     }
     into_scratch(kernel, forall, &private);
-    rows_last(kernel, &private, kernel.blocks[body].params.len());
+    let mut own = own_arrays(kernel, launch, body);
+    own.extend(private.into_iter().filter(|buffer| !own.contains(buffer)).collect::<Vec<_>>());
+    rows_last(kernel, &own, kernel.blocks[body].params.len());
     // Subscripts of what is in memory now may stand in front.
     let from = second[0];
     let insts = insts_of(kernel, body);
@@ -68,7 +70,6 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     kernel.schedule.remark(&name, remark.to_string());
     true
 }
-
 
 /// Where in a body the first loop stands that reads at other places what one before it wrote.
 fn crossed(kernel: &Kernel, insts: &[Inst]) -> Option<usize> {

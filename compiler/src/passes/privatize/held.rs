@@ -1,7 +1,7 @@
 //! What a block holds of an array that its iterations combine into: how many copies, how they are cleared, and how they are combined
 //! with the array.
 
-use crate::data::Scalar;
+use crate::data::{ElementType, Scalar};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
@@ -87,12 +87,17 @@ fn can_be_held(kernel: &Kernel, buffer: Buffer, op: Combiner) -> bool {
         Combiner::And | Combiner::Or | Combiner::Xor => scalar.is_some_and(|scalar| !scalar.is_float()),
         _ => false,
     };
-    atomic && scalar.is_some_and(|scalar| matches!(scalar.size(), 4 | 8))
+    atomic && scalar.is_some_and(|scalar| scalar.size() >= 4 || scalar.is_integer())
 }
 
-/// Bytes of an element.
+/// Bytes of an element of a block's copy.
 pub fn size(kernel: &Kernel, buffer: Buffer) -> i64 {
-    kernel.buffers[buffer].element.size as i64
+    own_scalar(kernel, buffer).size() as i64
+}
+
+/// What a block's copy has for an element: narrow integers are combined as 32 bits, of which the low ones come to the same.
+fn own_scalar(kernel: &Kernel, buffer: Buffer) -> Scalar {
+    kernel.buffers[buffer].element.as_scalar().map_or(Scalar::U32, Scalar::widened)
 }
 
 /// A block's copies of an array, or of a part of one.
@@ -126,6 +131,7 @@ impl Held {
         let own = kernel.buffers.push(BufferData {
             name: format!("{}_of_block", data.name),
             kind: BufferKind::Shared,
+            element: ElementType::scalar(own_scalar(kernel, buffer)),
             extents: extents.iter().copied().chain(copies).map(Expr::Int).collect(),
             layout: Layout::Aos,
             layout_fixed: true,
@@ -136,7 +142,7 @@ impl Held {
     }
 
     fn identity(&self, emit: &mut Emit<'_>) -> Value {
-        let scalar = emit.kernel.buffers[self.buffer].element.as_scalar().unwrap_or(Scalar::U32);
+        let scalar = own_scalar(emit.kernel, self.buffer);
         emit.identity(self.op, scalar)[0]
     }
 
@@ -184,7 +190,12 @@ impl Held {
                 Some(first) => self.add_up(emit, &indices, first, identity),
             };
             let changed = emit.binary(Opcode::Ne, value, identity);
+            let scalar = emit.kernel.buffers[self.buffer].element.as_scalar().unwrap_or(Scalar::U32);
             emit.if_then(changed, |emit| {
+                let value = match scalar.size() < 4 {
+                    true => emit.value(Opcode::Cast, Payload::Cast(scalar), &[value]),
+                    false => value,
+                };
                 let payload = Payload::Atomic { buffer: self.buffer, leaf: 0, op: self.op };
                 let arguments: Vec<Value> = around.iter().chain(&indices).copied().chain([value]).collect();
                 emit.inst(Opcode::Atomic, payload, &arguments);

@@ -24,7 +24,7 @@
 //!
 //! # Preconditions
 //!
-//! The arrays have at most 16 KiB, of numbers of 4 or 8 bytes; all of their extents but the first are constant. Where that is a
+//! The arrays have at most 16 KiB, of numbers of 4 or 8 bytes, or of narrow integers, for which a block has 4 bytes; all of their extents but the first are constant. Where that is a
 //! size, a block has room for as many elements as a guard allows, and clears and adds up those that there are. The launch does
 //! nothing with an array but combine by one operation. A launch over few elements keeps the plain form: the plan chooses.
 

@@ -15,6 +15,7 @@
 //! call it reduction recognition.
 //!
 //! - `carried.rs`: what a loop carries, as contributions to combinations. - `search.rs`: a loop that looks for the best element.
+//! - `elements.rs`: elements of a local array that a loop combines into.
 //!
 //! # What counts as a reduction
 //!
@@ -37,6 +38,7 @@
 //! said. Of a loop with one value that is no contribution, all of them stay. A loop that `break` may end is a `while`, and stays one.
 
 mod carried;
+mod elements;
 mod search;
 
 use super::insert::before;
@@ -66,16 +68,29 @@ impl Pass for RecognizeReductions {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            // Inner loops first: of a loop in a loop the inner one is a contribution then.
-            for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
-                for inst in kernel.blocks[block].insts.clone() {
-                    changed |=
-                        kernel.insts[inst].opcode == Opcode::For && recognize(kernel, launch, block, inst);
-                }
+            changed |= loops(kernel, launch);
+            // Elements of local arrays are carried only where that makes reductions of loops.
+            if let Some(mut made) = elements::as_values(kernel, launch)
+                && loops(&mut made, launch)
+            {
+                *kernel = made;
+                changed = true;
             }
         }
         changed.into()
     }
+}
+
+/// Makes reductions of the loops of a launch; whether there were any.
+fn loops(kernel: &mut Kernel, launch: Launch) -> bool {
+    let mut changed = false;
+    // Inner loops first: of a loop in a loop the inner one is a contribution then.
+    for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
+        for inst in kernel.blocks[block].insts.clone() {
+            changed |= kernel.insts[inst].opcode == Opcode::For && recognize(kernel, launch, block, inst);
+        }
+    }
+    changed
 }
 
 /// Makes a reduction of a loop of a block, or says why not; whether it did.

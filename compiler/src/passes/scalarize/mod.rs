@@ -51,13 +51,18 @@ impl Pass for Scalarize {
         }
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            let body = kernel.launches[launch].body;
-            let arrays = literal_arrays(kernel, body);
-            let arrays = assigned::before_loads(kernel, body, arrays);
-            changed |= forward::forward(kernel, body, &arrays);
+            changed |= into_values(kernel, kernel.launches[launch].body, |_| true);
         }
         changed.into()
     }
+}
+
+/// Makes values of the private arrays in a block that can be and are wanted; whether there were any.
+pub(super) fn into_values(kernel: &mut Kernel, body: Block, is_wanted: impl Fn(Buffer) -> bool) -> bool {
+    let mut arrays = EntitySet::new();
+    arrays.extend(literal_arrays(kernel, body).iter().filter(|buffer| is_wanted(*buffer)));
+    let arrays = assigned::before_loads(kernel, body, arrays);
+    forward::forward(kernel, body, &arrays)
 }
 
 /// The arrays whose accesses are loads and stores of known places, where what is loaded is what was stored, to the bit: a

@@ -179,6 +179,18 @@ fn unroll_block(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
     true
 }
 
+/// Makes straight code of one loop of a block with literal bounds; `None` where they are none.
+pub(super) fn unroll(kernel: &mut Kernel, block: Block, inst: Inst) -> Option<()> {
+    let rounds = arrays::indices(kernel, inst)?;
+    for other in std::mem::take(&mut kernel.blocks[block].insts) {
+        match other == inst {
+            true => straight_code(kernel, block, inst, &rounds),
+            false => kernel.blocks[block].insts.push(other),
+        }
+    }
+    Some(())
+}
+
 /// Appends the iterations of a loop with these indices, and puts what they give in the place of its results.
 fn straight_code(kernel: &mut Kernel, block: Block, inst: Inst, places: &[Vec<i64>]) {
     let data = kernel.insts[inst].clone();

@@ -161,6 +161,13 @@ pub fn factor(kernel: &Kernel, value: Value, scalar: Scalar) -> Factor {
     Factor { value, loads, guards, along_steps: true, is_even: false, array }
 }
 
+/// Whether a cast leaves an integer of 32 bits what it is, of those that are loaded from narrower arrays.
+fn is_same_number(kernel: &Kernel, from: Value, to: Value) -> bool {
+    [(from, Scalar::U32), (to, Scalar::I32)]
+        .into_iter()
+        .all(|(value, scalar)| kernel.value_type(value) == scalar)
+}
+
 /// The load that a value is, where conditions hold, with these; elsewhere it is zero.
 fn loaded(kernel: &Kernel, value: Value, guards: &mut Vec<Guard>) -> Option<Inst> {
     let inst = kernel.defining_inst(value)?;
@@ -170,6 +177,10 @@ fn loaded(kernel: &Kernel, value: Value, guards: &mut Vec<Guard>) -> Option<Inst
     let is_zero = |value: Value| zero.is_some() && kernel.constant_of(value) == zero;
     let (sides, branches) = match (data.opcode, &data.arguments[..], &data.regions[..]) {
         (Opcode::Load, ..) => return Some(inst),
+        // The same bits: a byte is as much with a sign as without one.
+        (Opcode::Cast, [from], _) if is_same_number(kernel, *from, value) => {
+            return loaded(kernel, *from, guards);
+        }
         (Opcode::Select, [_, then, otherwise], _) => ([*then, *otherwise], [None; 2]),
         (Opcode::If, _, [then, otherwise]) if data.results.len() == 1 => {
             let yielded = [*then, *otherwise].map(|region| kernel.yields(region).first().copied());
