@@ -6,34 +6,58 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
+use crate::mutants::mutant;
+use cranelift_entity::EntitySet;
 
 /// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
-/// Copies of the launch, for other sizes, have their parts in the same manner.
+/// Copies of the launch, for other sizes, write and read their parts in the same manner.
 pub fn own_arrays(kernel: &Kernel, launch: Launch, body: Block) -> Vec<Buffer> {
-    let mut found: Vec<(Buffer, bool)> = Vec::new();
-    let mut look = |inst: Inst, params: &[Value]| {
-        let data = &kernel.insts[inst];
-        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
-        let of = &kernel.buffers[buffer];
-        let rank = of.extents.len();
-        let subscripts = &data.arguments[..rank];
-        let is_own = matches!(data.opcode, Opcode::Load | Opcode::Store)
-            && of.kind == BufferKind::Scratch
-            && !params.is_empty()
-            && rank > params.len()
-            && subscripts[rank - params.len()..] == *params;
-        match found.iter_mut().find(|(known, _)| *known == buffer) {
-            Some((_, known)) => *known &= is_own,
-            None => found.push((buffer, is_own)),
-        }
-    };
+    let mut found: Vec<Buffer> = Vec::new();
+    let mut others: EntitySet<Buffer> = EntitySet::new();
+    for root in &kernel.past {
+        others.extend(accessed(kernel, *root, &[]).into_iter().map(|(buffer, ..)| buffer));
+    }
     for (other, data) in &kernel.launches {
         let of_loop = || kernel.only_loop(other).map(|forall| kernel.insts[forall].regions[0]);
         let body = if other == launch { Some(body) } else { of_loop() };
         let params = body.map_or(&[][..], |body| &kernel.blocks[body].params);
-        kernel.walk(data.body, &mut |_, inst| look(inst, params));
+        for (buffer, is_own, does_both) in accessed(kernel, data.body, params) {
+            if !is_own || other != launch && !does_both {
+                others.insert(buffer);
+            } else if other == launch {
+                found.push(buffer);
+            }
+        }
     }
-    found.into_iter().filter(|(_, is_own)| *is_own).map(|(buffer, _)| buffer).collect()
+    found.retain(|buffer| !others.contains(*buffer));
+    found
+}
+
+/// The arrays that a launch accesses, whether each iteration of a loop with these indices accesses a part of its own alone, and
+/// whether it writes it and reads it.
+fn accessed(kernel: &Kernel, root: Block, params: &[Value]) -> Vec<(Buffer, bool, bool)> {
+    // With whether it is written, and read.
+    let mut found: Vec<(Buffer, bool, [bool; 2])> = Vec::new();
+    kernel.walk(root, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let (Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. }) = data.payload else { return };
+        let of = &kernel.buffers[buffer];
+        let rank = of.extents.len();
+        let how = [Opcode::Store, Opcode::Load].map(|opcode| data.opcode == opcode);
+        let is_own = how.contains(&true)
+            && of.kind == BufferKind::Scratch
+            && !params.is_empty()
+            && rank > params.len()
+            && data.arguments[rank - params.len()..rank] == *params;
+        match found.iter_mut().find(|(known, ..)| *known == buffer) {
+            Some((_, known, both)) => {
+                *known &= is_own;
+                *both = [both[0] | how[0], both[1] | how[1]];
+            }
+            None => found.push((buffer, is_own, how)),
+        }
+    });
+    found.into_iter().map(|(buffer, is_own, both)| (buffer, is_own, both == [true; 2])).collect()
 }
 
 /// Lets arrays that each thread has for itself lie in scratch memory, where each iteration of a loop has a part: behind their own
@@ -55,8 +79,13 @@ pub fn into_scratch(kernel: &mut Kernel, forall: Inst, private: &[Buffer]) {
         data.extents.extend(extents.iter().cloned());
         let code = std::mem::take(&mut kernel.blocks[body].insts);
         let mut emit = Emit::new(kernel, body, span);
-        let places: Vec<Value> =
-            indices.iter().zip(&bounds).map(|(index, (low, _))| emit.sub(*index, *low)).collect();
+        let places: Vec<Value> = indices
+            .iter()
+            .zip(&bounds)
+            .map(|(index, (low, _))| {
+                mutant!("rows_last: parts are counted from 0", emit.sub(*index, *low), *index)
+            })
+            .collect();
         kernel.blocks[body].insts.extend(code);
         let uses = Uses::of(kernel, body, buffer);
         for inst in uses.loads.into_iter().chain(uses.stores) {

@@ -16,7 +16,8 @@
 //! all of them may have done their first part before any begins its second one.
 //!
 //! Reductions and loops over one axis stay together: these are rows, of which a team of threads waits between the loops. So
-//! do short arrays of literal lengths, which a thread holds in registers.
+//! do short arrays of literal lengths, which a thread holds in registers, and longer ones where there are iterations enough for the
+//! machine: in memory each iteration would have one.
 //!
 //! # Preconditions
 //!
@@ -27,11 +28,16 @@
 use super::super::collapse;
 use super::cut::{cut, no_rectangle, private_of_both};
 use super::distribute::insts_of;
+use super::launch::{Along, product};
 use super::nest::{holds_loops, is_loop};
-use crate::analysis::{Uses, written_by};
+use crate::analysis::{Answer, Conditions, Uses, ask, written_by};
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
+use crate::manifest::{BinaryOp, Expr};
+use crate::mutants::mutant;
+use crate::passes::fill::THREADS_AT_ONCE;
+use crate::passes::pass::TargetFacts;
 use crate::passes::rows_last::{into_scratch, own_arrays, rows_last};
 
 /// Elements of an array of literal length that a thread may hold.
@@ -39,7 +45,7 @@ const HELD: i128 = 64;
 
 /// Cuts the iterations of a launch's loop in front of the first loop that reads at other places what one before it wrote;
 /// whether there was one.
-pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
+pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(forall) = kernel.only_loop(launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let insts = insts_of(kernel, body);
@@ -49,6 +55,8 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     let root = kernel.launches[launch].body;
     if no_rectangle(kernel, forall, second).is_some()
         || !private.iter().all(|buffer| is_plain(kernel, (root, body), *buffer))
+        || private.iter().any(|buffer| is_literal(kernel, *buffer))
+            && !are_few(kernel, launch, forall, target)
     {
         return false;
     }
@@ -61,7 +69,9 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     let insts = insts_of(kernel, body);
     let at = insts.iter().position(|inst| *inst == from).unwrap_or(at);
     let (first, second) = insts.split_at(at);
-    let made = cut(kernel, launch, forall, body, (first.to_vec(), second.to_vec()));
+    let parts =
+        mutant!("hoist_reductions: what reads elsewhere comes first", (first, second), (second, first));
+    let made = cut(kernel, launch, forall, body, (parts.0.to_vec(), parts.1.to_vec()));
     for launch in made.into_iter().chain([launch]) {
         collapse::nested(kernel, launch);
     }
@@ -69,6 +79,20 @@ pub fn split(kernel: &mut Kernel, launch: Launch) -> bool {
     let remark = "what a loop reads at other places has a launch of its own before it";
     kernel.schedule.remark(&name, remark.to_string());
     true
+}
+
+/// Whether the length of an array is a literal: each thread that the machine holds has one then, however many iterations there
+/// are.
+fn is_literal(kernel: &Kernel, buffer: Buffer) -> bool {
+    kernel.buffers[buffer].extents.iter().all(|extent| matches!(extent, Expr::Int(_)))
+}
+
+/// Whether there are fewer iterations than threads fill the machine.
+fn are_few(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
+    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let iterations = product(Along::of(kernel, forall).iter(), kernel);
+    let conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, iterations, Expr::Int(threads)));
+    ask(kernel, launch, &conditions) == Answer::Yes
 }
 
 /// Where in a body the first loop stands that reads at other places what one before it wrote.

@@ -111,7 +111,7 @@ impl Pass for HoistReductions {
         while let Some(launch) = open.pop() {
             let before = kernel.launches.len();
             changed |= of_launch(kernel, launch, &context.target);
-            if crossed::split(kernel, launch) {
+            if crossed::split(kernel, launch, &context.target) {
                 changed = true;
                 open.push(launch);
             }

@@ -7,6 +7,7 @@ use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Combiner, Opcode};
 use crate::manifest::{Expr, Layout};
+use crate::mutants::mutant;
 use std::cmp::Ordering;
 
 /// The largest arrays, together, that a block has a copy of.
@@ -97,7 +98,12 @@ pub fn size(kernel: &Kernel, buffer: Buffer) -> i64 {
 
 /// What a block's copy has for an element: narrow integers are combined as 32 bits, of which the low ones come to the same.
 fn own_scalar(kernel: &Kernel, buffer: Buffer) -> Scalar {
-    kernel.buffers[buffer].element.as_scalar().map_or(Scalar::U32, Scalar::widened)
+    let scalar = kernel.buffers[buffer].element.as_scalar().map_or(Scalar::U32, Scalar::widened);
+    mutant!(
+        "privatize: narrow numbers keep their sign",
+        scalar,
+        if scalar == Scalar::I32 { Scalar::U32 } else { scalar }
+    )
 }
 
 /// A block's copies of an array, or of a part of one.

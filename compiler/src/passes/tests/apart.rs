@@ -88,6 +88,18 @@ const PLACES: &[(&str, Place)] = &[
         "hoist_reductions: what stands behind a loop may come first",
         for_sizes(own("behind_a_loop", &[("cols", 5), ("rows", 131)])),
     ),
+    (
+        "hoist_reductions: what reads elsewhere comes first",
+        for_sizes(at("locals/crossed.krn", "neighbours", &[("b", 3), ("t", 70)])),
+    ),
+    (
+        "rows_last: parts are counted from 0",
+        for_sizes(at("locals/crossed.krn", "from_the_third", &[("b", 17), ("t", 70)])),
+    ),
+    (
+        "privatize: narrow numbers keep their sign",
+        for_sizes(at("combine/narrow.krn", "least", &[("n", 70000)])),
+    ),
     ("lower: `break` ends nothing", at("control/breaks.krn", "first_positive", &[("m", 31), ("n", 127)])),
     (
         "scalarize: each round begins with what was there first",
