@@ -44,6 +44,7 @@ fn block(source: &SourceFile, of: &Block, found: &mut Vec<Finding>) {
 
 /// What a loop does to a variable.
 struct Sum<'s> {
+    /// `s`, or `s[i, 0]`
     variable: &'s str,
     is_product: bool,
     /// `j in 0..c`, of each loop.
@@ -55,6 +56,16 @@ struct Sum<'s> {
 }
 
 impl Sum<'_> {
+    /// The name of the variable, or of the array of which it is an element.
+    fn base(&self) -> &str {
+        self.variable.split('[').next().unwrap_or(self.variable).trim_end()
+    }
+
+    /// Which element it is.
+    fn subscripts(&self) -> &str {
+        &self.variable[self.base().len()..]
+    }
+
     /// What changes no sum, or no product, of such terms.
     fn nothing(&self) -> &'static str {
         match (self.is_count, self.is_product) {
@@ -108,15 +119,29 @@ fn sums<'s>(source: &'s SourceFile, statement: &'s Stmt) -> Option<Vec<Sum<'s>>>
     {
         let mut sums = sums(source, inner)?;
         sums.iter_mut().for_each(|sum| sum.axes.insert(0, axis.clone()));
-        return Some(sums);
+        return (!sums.iter().any(|sum| mentions(sum.subscripts(), &name.name))).then_some(sums);
     }
     let mut sums = terms(source, &body.statements)?;
     sums.iter_mut().for_each(|sum| sum.axes.push(axis.clone()));
     // No term looks at a sum, and each has one.
-    let looks = |sum: &Sum<'_>| sums.iter().any(|other| mentions(&sum.term, other.variable));
+    let looks = |sum: &Sum<'_>| sums.iter().any(|other| mentions(&sum.term, other.base()));
+    // An element stays the same one in all rounds.
+    let moves = |sum: &Sum<'_>| {
+        let mut own = declared(source, &body.statements);
+        mentions(sum.subscripts(), &name.name) || own.any(|own| mentions(sum.subscripts(), own))
+    };
     let again = (1..sums.len()).any(|at| sums[..at].iter().any(|sum| sum.variable == sums[at].variable));
     let is_plain = sums.iter().all(|sum| !sum.term.contains('\n') && !sum.term.contains("//"));
-    (!sums.is_empty() && !sums.iter().any(looks) && !again && is_plain).then_some(sums)
+    (!sums.is_empty() && !sums.iter().any(looks) && !sums.iter().any(moves) && !again && is_plain)
+        .then_some(sums)
+}
+
+/// The names that statements bind.
+fn declared<'s>(source: &'s SourceFile, statements: &'s [Stmt]) -> impl Iterator<Item = &'s str> {
+    statements.iter().filter_map(|statement| match &statement.kind {
+        StmtKind::Let { name, .. } => Some(source.slice(name.span)),
+        _ => None,
+    })
 }
 
 /// The sums of a loop's statements, or of those behind a condition: that contributes nothing where it does not hold.
@@ -129,11 +154,19 @@ fn terms<'s>(source: &'s SourceFile, statements: &'s [Stmt]) -> Option<Vec<Sum<'
     let mut sums = Vec::new();
     for statement in rest {
         match &statement.kind {
-            StmtKind::If { condition, then, otherwise: None } if then.value.is_none() => {
+            StmtKind::If { condition, then, otherwise } => {
                 let condition = source.slice(condition.span);
-                for sum in terms(source, &then.statements)? {
-                    let term = format!("if {condition} {{ {} }} else {{ {} }}", sum.term, sum.nothing());
-                    sums.push(Sum { term, ..sum });
+                let sides = [Some(then), otherwise.as_ref()].into_iter().flatten();
+                for (at, side) in sides.enumerate() {
+                    if side.value.is_some() {
+                        return None;
+                    }
+                    for sum in terms(source, &side.statements)? {
+                        let (term, nothing) = (sum.term.as_str(), sum.nothing());
+                        let (then, otherwise) = if at == 0 { (term, nothing) } else { (nothing, term) };
+                        let term = format!("if {condition} {{ {then} }} else {{ {otherwise} }}");
+                        sums.push(Sum { term, ..sum });
+                    }
                 }
             }
             _ => {
@@ -150,12 +183,12 @@ fn terms<'s>(source: &'s SourceFile, statements: &'s [Stmt]) -> Option<Vec<Sum<'
     Some(sums)
 }
 
-/// `s += term`, `s = s + term`, and the same of products.
+/// `s += term`, `s = s + term`, and the same of products; of an element of an array, too.
 fn accumulated<'s>(source: &'s SourceFile, statement: &'s Stmt) -> Option<(&'s str, bool, &'s Expr)> {
     let StmtKind::Assign { target, op, value, .. } = &statement.kind else { return None };
-    let ExprKind::Name(_) = target.kind else { return None };
-    let variable = source.slice(target.span);
-    let is_own = |expr: &Expr| matches!(expr.kind, ExprKind::Name(_)) && source.slice(expr.span) == variable;
+    let is_place = |expr: &Expr| matches!(expr.kind, ExprKind::Name(_) | ExprKind::Index { .. });
+    let variable = Some(source.slice(target.span)).filter(|_| is_place(target))?;
+    let is_own = |expr: &Expr| is_place(expr) && source.slice(expr.span) == variable;
     match (op, &value.kind) {
         (AssignOp::Add, _) => Some((variable, false, value)),
         (AssignOp::Mul, _) => Some((variable, true, value)),

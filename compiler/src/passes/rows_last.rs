@@ -6,7 +6,6 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
-use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
 
 /// The scratch arrays that each iteration of a launch has a part of its own of: their last subscripts are the loop's indices.
@@ -79,13 +78,8 @@ pub fn into_scratch(kernel: &mut Kernel, forall: Inst, private: &[Buffer]) {
         data.extents.extend(extents.iter().cloned());
         let code = std::mem::take(&mut kernel.blocks[body].insts);
         let mut emit = Emit::new(kernel, body, span);
-        let places: Vec<Value> = indices
-            .iter()
-            .zip(&bounds)
-            .map(|(index, (low, _))| {
-                mutant!("rows_last: parts are counted from 0", emit.sub(*index, *low), *index)
-            })
-            .collect();
+        let places: Vec<Value> =
+            indices.iter().zip(&bounds).map(|(index, (low, _))| emit.sub(*index, *low)).collect();
         kernel.blocks[body].insts.extend(code);
         let uses = Uses::of(kernel, body, buffer);
         for inst in uses.loads.into_iter().chain(uses.stores) {

@@ -36,7 +36,7 @@ use crate::analysis::{Accessed, Answer, Conditions, SECTOR_BYTES, ask};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::insert;
@@ -242,18 +242,42 @@ pub fn cut(
     made
 }
 
-/// Whether a value is made of indices and literals, or loaded by them from an array that nobody writes.
+/// Operations that are done again rather than that what they come to is stored and loaded.
+const AGAIN: usize = 4;
+
+/// Whether a value is made of indices and literals, or by few operations of what is loaded by them from arrays that nobody
+/// writes.
 fn is_there(kernel: &Kernel, value: Value, indices: &[Value], written: &EntitySet<Buffer>) -> bool {
+    let mut operations = AGAIN;
+    is_made_again(kernel, value, (indices, written), &mut operations)
+}
+
+fn is_made_again(
+    kernel: &Kernel,
+    value: Value,
+    (indices, written): (&[Value], &EntitySet<Buffer>),
+    operations: &mut usize,
+) -> bool {
     let again = |value: &Value| is_rematerializable(kernel, *value, indices, 16);
-    let is_loaded = || {
-        kernel.definition_data(value).is_some_and(|data| {
-            let Payload::Access { buffer, .. } = data.payload else { return false };
+    if again(&value) {
+        return true;
+    }
+    let Some(data) = kernel.definition_data(value) else { return false };
+    match data.payload {
+        Payload::Access { buffer, .. } if data.opcode == Opcode::Load => {
             let stays =
                 mutant!("hoist_reductions: what is written stays as it was", !written.contains(buffer), true);
-            data.opcode == Opcode::Load && stays && data.arguments.iter().all(again)
-        })
-    };
-    again(&value) || is_loaded()
+            stays && data.arguments.iter().all(again)
+        }
+        _ => {
+            let is_cheap =
+                data.opcode.info().effect == Effect::Pure && data.regions.is_empty() && *operations > 0;
+            *operations = operations.saturating_sub(1);
+            let arguments = data.arguments.to_vec();
+            is_cheap
+                && arguments.iter().all(|value| is_made_again(kernel, *value, (indices, written), operations))
+        }
+    }
 }
 
 /// Makes a number of a truth value between the two parts, and the truth value that the second one uses of that.

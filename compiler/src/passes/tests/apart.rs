@@ -93,10 +93,6 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("locals/crossed.krn", "neighbours", &[("b", 3), ("t", 70)])),
     ),
     (
-        "rows_last: parts are counted from 0",
-        for_sizes(at("locals/crossed.krn", "from_the_third", &[("b", 17), ("t", 70)])),
-    ),
-    (
         "privatize: narrow numbers keep their sign",
         for_sizes(at("combine/narrow.krn", "least", &[("n", 70000)])),
     ),
