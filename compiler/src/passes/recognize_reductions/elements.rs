@@ -1,4 +1,4 @@
-//! Elements of a small local array that a loop combines into, as values that it carries.
+//! Elements of small local arrays, as values, before anybody looks for reductions.
 //!
 //! ```text
 //! forall axis1 "a" = 0..2 (v7) { store buf3[v7], v8 }                                                       before
@@ -7,56 +7,48 @@
 //! v30, v31 = for axis2 "k" = v9..v10 step v11 carry [v8, v8] (v12, v32, v33) { … yield v34, v35 }              after
 //! ```
 //!
-//! So `p[0] += …` and `p[1] += …` in a loop are what two variables are. Subscripts are literals; a loop that fills the whole array
-//! may stand before.
+//! So `p[0] += …` and `p[1] += …` are what two variables are, in a loop and beside reductions. Subscripts are literals; loops that
+//! fill the array may stand before.
 
-use crate::analysis::{Uses, written_by};
+use crate::analysis::Uses;
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
-use crate::ir::kernel::{BufferKind, Kernel};
+use crate::ir::kernel::{BufferData, BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
+use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::{scalarize, unroll_short};
 use cranelift_entity::EntitySet;
 
-/// Elements of an array that a loop may carry.
-const CARRIED: i64 = 16;
+/// Elements of an array that become values.
+const MOST: i64 = 16;
 
-/// The kernel with the arrays of a launch as values that loops access at literal places; `None` where there are none.
-pub fn as_values(kernel: &Kernel, launch: Launch) -> Option<Kernel> {
+/// Makes values of the arrays of a launch that are accessed at literal places; whether there were any.
+pub fn into_values(kernel: &mut Kernel, launch: Launch) -> bool {
     let body = kernel.launches[launch].body;
-    let mut looped: EntitySet<Buffer> = EntitySet::new();
-    kernel.walk(body, &mut |_, inst| {
-        if kernel.insts[inst].opcode == Opcode::For {
-            looped.extend(written_by(kernel, inst).iter());
-        }
-    });
-    let arrays: Vec<(Buffer, Vec<(Block, Inst)>)> = looped
-        .iter()
-        .filter(|buffer| kernel.buffers[*buffer].kind == BufferKind::Private && is_small(kernel, *buffer))
-        .filter_map(|buffer| Some((buffer, fills(kernel, body, buffer)?)))
-        .collect();
-    let mut made = (!arrays.is_empty()).then(|| kernel.clone())?;
+    let private =
+        kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private && is_small(data));
+    let private: Vec<Buffer> = private.map(|(buffer, _)| buffer).collect();
+    let arrays: Vec<(Buffer, Vec<(Block, Inst)>)> =
+        private.into_iter().filter_map(|buffer| Some((buffer, fills(kernel, body, buffer)?))).collect();
     let mut wanted = EntitySet::new();
-    let mut straight: Vec<Inst> = Vec::new();
-    for (buffer, fills) in arrays {
-        wanted.insert(buffer);
-        for (block, inst) in fills {
-            if !straight.contains(&inst) {
-                unroll_short::unroll(&mut made, block, inst)?;
-                straight.push(inst);
-            }
-        }
+    wanted.extend(arrays.iter().map(|(buffer, _)| *buffer));
+    let mut loops: Vec<(Block, Inst)> = arrays.into_iter().flat_map(|(_, fills)| fills).collect();
+    loops.sort_unstable();
+    loops.dedup();
+    for (block, inst) in loops {
+        unroll_short::unroll(kernel, block, inst);
     }
-    scalarize::into_values(&mut made, body, |buffer| wanted.contains(buffer)).then_some(made)
+    scalarize::into_values(kernel, body, |buffer| wanted.contains(buffer))
 }
 
-fn is_small(kernel: &Kernel, buffer: Buffer) -> bool {
+fn is_small(data: &BufferData) -> bool {
     let literal = |extent: &Expr| if let Expr::Int(extent) = extent { Some(*extent) } else { None };
-    let extents = kernel.buffers[buffer].extents.iter().map(literal);
-    extents.product::<Option<i64>>().is_some_and(|elements| elements <= CARRIED)
+    let elements = data.extents.iter().map(literal).product::<Option<i64>>();
+    elements.is_some_and(|elements| elements <= MOST)
+        && !data.element.leaves.iter().any(|leaf| leaf.scalar.is_narrow())
 }
 
-/// The loops of literal length that fill an array; `None` where its subscripts are no literals elsewhere.
+/// The loops of literal length that fill an array; `None` where its subscripts are no literals elsewhere, or nothing accesses it.
 fn fills(kernel: &Kernel, body: Block, buffer: Buffer) -> Option<Vec<(Block, Inst)>> {
     let uses = Uses::of(kernel, body, buffer);
     let parents = kernel.parents_in(body);
@@ -69,11 +61,12 @@ fn fills(kernel: &Kernel, body: Block, buffer: Buffer) -> Option<Vec<(Block, Ins
         let around = parents.enclosing(*access).next()?;
         let is_fill =
             kernel.insts[around].opcode == Opcode::Forall && kernel.insts[*access].opcode == Opcode::Store;
-        if !is_fill {
+        // What fills it with sums is one walk.
+        if !is_fill || holds_loops(kernel, around) {
             return None;
         }
         found.push((parents.block_of[around].expand()?, around));
     }
     found.dedup();
-    (!uses.others).then_some(found)
+    (!uses.others && !uses.stores.is_empty()).then_some(found)
 }

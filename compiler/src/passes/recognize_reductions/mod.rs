@@ -15,7 +15,7 @@
 //! call it reduction recognition.
 //!
 //! - `carried.rs`: what a loop carries, as contributions to combinations. - `search.rs`: a loop that looks for the best element.
-//! - `elements.rs`: elements of a local array that a loop combines into.
+//! - `elements.rs`: elements of small local arrays are values before.
 //!
 //! # What counts as a reduction
 //!
@@ -68,14 +68,8 @@ impl Pass for RecognizeReductions {
     fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            changed |= elements::into_values(kernel, launch);
             changed |= loops(kernel, launch);
-            // Elements of local arrays are carried only where that makes reductions of loops.
-            if let Some(mut made) = elements::as_values(kernel, launch)
-                && loops(&mut made, launch)
-            {
-                *kernel = made;
-                changed = true;
-            }
         }
         changed.into()
     }
