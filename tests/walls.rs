@@ -148,6 +148,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "pass",
             "target",
             "pipeline_error",
+            "promote",
             "rematerialize",
             "rows_last",
             "numbers",

@@ -2,8 +2,8 @@
 
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Inst, Value};
-use crate::ir::kernel::{InstData, Payload};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::kernel::{InstData, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 
@@ -46,4 +46,37 @@ pub fn yielded(emit: &mut Emit<'_>, inst: Inst, indices: &[Value], carried: &[Va
         }
     }
     emit.kernel.yields(region).iter().map(|value| mapped(&map, *value)).collect()
+}
+
+/// Appends the iterations of a loop with these indices, and puts what they give in the place of its results.
+pub fn straight_code(kernel: &mut Kernel, block: Block, inst: Inst, places: &[Vec<i64>]) {
+    let data = kernel.insts[inst].clone();
+    let mut emit = Emit::new(kernel, block, data.span);
+    let initial = match data.opcode {
+        Opcode::Forall => Vec::new(),
+        _ => initial_values(&mut emit, &data),
+    };
+    let mut values = initial.clone();
+    for place in places {
+        let index = |index: &i64| emit.int(mutant!("unroll_short: all rounds are the first one", *index, 0));
+        let indices: Vec<_> = place.iter().map(index).collect();
+        let before = mutant!("unroll_short: each iteration begins anew", &values, &initial);
+        values = iteration(&mut emit, inst, &indices, before);
+    }
+    for (old, new) in data.results.iter().zip(values) {
+        kernel.replace_uses(*old, new);
+    }
+}
+
+/// All places of a space, the last axis fastest.
+pub fn places<R: Iterator<Item = i64> + Clone>(axes: impl Iterator<Item = R>) -> Vec<Vec<i64>> {
+    let mut places = vec![Vec::new()];
+    for axis in axes {
+        let longer = |place: &Vec<i64>| {
+            let with = |index| place.iter().copied().chain([index]).collect::<Vec<i64>>();
+            axis.clone().map(with).collect::<Vec<_>>()
+        };
+        places = places.iter().flat_map(longer).collect();
+    }
+    places
 }

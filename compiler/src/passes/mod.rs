@@ -49,6 +49,7 @@ mod pin_windows;
 mod pipeline;
 mod pipeline_error;
 mod privatize;
+mod promote;
 mod rebase_reductions;
 mod recognize_reductions;
 mod reduce_atomics;

@@ -31,7 +31,7 @@ use super::distribute::insts_of;
 use super::launch::{Along, product};
 use super::nest::{holds_loops, is_loop};
 use crate::analysis::{Answer, Conditions, Uses, ask, written_by};
-use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
@@ -128,33 +128,33 @@ fn is_held(kernel: &Kernel, inst: Inst) -> bool {
 
 /// Whether a loop reads what another one writes at other places than those of its own iteration.
 fn reads_elsewhere(kernel: &Kernel, first: Inst, second: Inst) -> bool {
+    let count = kernel.loop_bounds(first).len();
     written_by(kernel, first).iter().any(|buffer| {
         let [writes, reads] = [first, second].map(|inst| places(kernel, inst, buffer));
-        let Some(reads) = reads else { return true };
-        let mut writes = writes.unwrap_or_default();
-        writes.dedup();
-        !reads.is_empty() && (writes.len() != 1 || reads.iter().any(|read| *read != writes[0]))
+        let (Some(writes), Some(reads)) = (writes, reads) else { return true };
+        // All of an iteration's elements have its indices at these places.
+        let is_whole = |place: &Place| (0..count).all(|at| place.contains(&Some(at)));
+        let own =
+            writes.first().filter(|place| is_whole(place) && writes.iter().all(|other| other == *place));
+        let is_own = |read: &Place| {
+            let pairs = |own: &Place| own.iter().zip(read).all(|(own, read)| own.is_none() || own == read);
+            count == kernel.loop_bounds(second).len() && own.is_some_and(pairs)
+        };
+        !reads.iter().all(is_own)
     })
 }
 
-/// A subscript: the place of a loop's index among them, or a value from elsewhere.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Subscript {
-    Index(usize),
-    Value(Value),
-}
+/// Of each subscript, which of a loop's indices it is, if it is one.
+type Place = Vec<Option<usize>>;
 
-/// The subscripts of all accesses of an array in a loop; `None` where there are atomics among them.
-fn places(kernel: &Kernel, inst: Inst, buffer: Buffer) -> Option<Vec<Vec<Subscript>>> {
+/// The places of all accesses of an array in a loop; `None` where there are atomics among them.
+fn places(kernel: &Kernel, inst: Inst, buffer: Buffer) -> Option<Vec<Place>> {
     let region = kernel.insts[inst].regions[0];
     let params = &kernel.blocks[region].params;
     let uses = Uses::of(kernel, region, buffer);
     let of = |access: &Inst| {
-        let subscript = |value: &Value| match params.iter().position(|param| param == value) {
-            Some(at) => Subscript::Index(at),
-            None => Subscript::Value(*value),
-        };
-        kernel.subscripts(&kernel.insts[*access]).iter().map(subscript).collect()
+        let subscripts = kernel.subscripts(&kernel.insts[*access]).iter();
+        subscripts.map(|value| params.iter().position(|param| param == value)).collect()
     };
     (!uses.others).then(|| uses.loads.iter().chain(&uses.stores).map(of).collect())
 }

@@ -8,15 +8,16 @@
 //! ```
 //!
 //! So `p[0] += …` and `p[1] += …` are what two variables are, in a loop and beside reductions. Subscripts are literals; loops that
-//! fill the array may stand before.
+//! fill the array may stand before, of which the schedule says nothing.
 
 use crate::analysis::Uses;
-use crate::ir::entities::{Block, Buffer, Inst, Launch};
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::manifest::Expr;
 use crate::passes::hoist_reductions::holds_loops;
-use crate::passes::{scalarize, unroll_short};
+use crate::passes::iterations::{places, straight_code};
+use crate::passes::promote;
 use cranelift_entity::EntitySet;
 
 /// Elements of an array that become values.
@@ -36,9 +37,25 @@ pub fn into_values(kernel: &mut Kernel, launch: Launch) -> bool {
     loops.sort_unstable();
     loops.dedup();
     for (block, inst) in loops {
-        unroll_short::unroll(kernel, block, inst);
+        unroll(kernel, block, inst);
     }
-    scalarize::into_values(kernel, body, |buffer| wanted.contains(buffer))
+    promote::into_values(kernel, body, |buffer| wanted.contains(buffer))
+}
+
+/// Makes straight code of a loop of a block, if literals say its bounds.
+fn unroll(kernel: &mut Kernel, block: Block, inst: Inst) {
+    let bounds = kernel.loop_bounds(inst).into_iter();
+    let end = |value: Value| kernel.int_of(value).and_then(|end| i64::try_from(end).ok());
+    let axes: Option<Vec<_>> = bounds.map(|(low, high)| Some(end(low)?..end(high)?)).collect();
+    let Some(axes) = axes.filter(|axes| axes.iter().all(|axis| axis.end - axis.start <= MOST)) else {
+        return;
+    };
+    for other in std::mem::take(&mut kernel.blocks[block].insts) {
+        match other == inst {
+            true => straight_code(kernel, block, inst, &places(axes.iter().cloned())),
+            false => kernel.blocks[block].insts.push(other),
+        }
+    }
 }
 
 fn is_small(data: &BufferData) -> bool {
@@ -61,8 +78,10 @@ fn fills(kernel: &Kernel, body: Block, buffer: Buffer) -> Option<Vec<(Block, Ins
         let around = parents.enclosing(*access).next()?;
         let is_fill =
             kernel.insts[around].opcode == Opcode::Forall && kernel.insts[*access].opcode == Opcode::Store;
+        let is_named = |axis: &Axis| kernel.schedule.speaks_of(&kernel.axes[*axis].name);
+        let is_said = kernel.insts[around].payload.axes().iter().any(is_named);
         // What fills it with sums is one walk.
-        if !is_fill || holds_loops(kernel, around) {
+        if !is_fill || is_said || holds_loops(kernel, around) {
             return None;
         }
         found.push((parents.block_of[around].expand()?, around));

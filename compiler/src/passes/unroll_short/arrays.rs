@@ -1,12 +1,12 @@
 //! Loops that keep local arrays in memory: registers have no numbers that change from round to round.
 
-use super::places::places;
 use super::reductions::ranges;
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Definition, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::{Parents, evaluate};
+use crate::passes::iterations::places;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 

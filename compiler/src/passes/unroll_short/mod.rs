@@ -25,18 +25,14 @@
 //! taken away before.
 
 mod arrays;
-mod places;
 mod reductions;
 
-use super::iterations::{initial_values, iteration};
+use super::iterations::{places, straight_code};
 use super::pass::{Changed, Pass, PassContext};
 use super::unroll_and_jam::Found;
-use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{Kernel, Phase, Phases};
-use crate::ir::op::Opcode;
 use crate::mutants::mutant;
-use places::places;
 use reductions::ranges;
 use rustc_hash::FxHashSet;
 
@@ -179,38 +175,6 @@ fn unroll_block(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
     true
 }
 
-/// Makes straight code of one loop of a block with literal bounds; `None` where they are none.
-pub(super) fn unroll(kernel: &mut Kernel, block: Block, inst: Inst) -> Option<()> {
-    let rounds = arrays::indices(kernel, inst)?;
-    for other in std::mem::take(&mut kernel.blocks[block].insts) {
-        match other == inst {
-            true => straight_code(kernel, block, inst, &rounds),
-            false => kernel.blocks[block].insts.push(other),
-        }
-    }
-    Some(())
-}
-
-/// Appends the iterations of a loop with these indices, and puts what they give in the place of its results.
-fn straight_code(kernel: &mut Kernel, block: Block, inst: Inst, places: &[Vec<i64>]) {
-    let data = kernel.insts[inst].clone();
-    let mut emit = Emit::new(kernel, block, data.span);
-    let initial = match data.opcode {
-        Opcode::Forall => Vec::new(),
-        _ => initial_values(&mut emit, &data),
-    };
-    let mut values = initial.clone();
-    for place in places {
-        let index = |index: &i64| emit.int(mutant!("unroll_short: all rounds are the first one", *index, 0));
-        let indices: Vec<_> = place.iter().map(index).collect();
-        let before = mutant!("unroll_short: each iteration begins anew", &values, &initial);
-        values = iteration(&mut emit, inst, &indices, before);
-    }
-    for (old, new) in data.results.iter().zip(values) {
-        kernel.replace_uses(*old, new);
-    }
-}
-
 /// The names of a loop's axes, for people.
 fn names(kernel: &Kernel, inst: Inst) -> Vec<String> {
     let axes = kernel.insts[inst].payload.axes();
@@ -219,7 +183,5 @@ fn names(kernel: &Kernel, inst: Inst) -> Vec<String> {
 
 fn remark(kernel: &mut Kernel, launch: Launch, text: String) {
     let name = kernel.launches[launch].name.clone();
-    if !kernel.schedule.remarks.iter().any(|known| known.launch == name && known.text == text) {
-        kernel.schedule.remark(&name, text);
-    }
+    kernel.schedule.remark(&name, text);
 }

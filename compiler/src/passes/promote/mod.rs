@@ -1,64 +1,22 @@
-//! `scalarize`: private arrays whose subscripts are literals become values.
+//! Promotion of private arrays to values, as LLVM's mem2reg does it: loads become what was stored last.
 //!
-//! ```text
-//! store buf3[v1], v7            (v1 = 2)
-//! v9: f32 = load buf3[v1]       →    v7 in the place of v9
-//! ```
-//!
-//! Local memory is memory; values are registers. Slots of rows that a thread holds (`threads`) and small local
-//! arrays of unrolled loops end here. What an `if` stores is a result of it then, and what a loop stores is carried.
-//!
-//! # Preconditions
-//!
-//! Every access to the array is a load or a store with literal subscripts, of elements that are no narrower than values;
-//! no store stands in a reduction or in the condition of a `while`; each load comes after a store to the same place,
-//! whatever way the thread took there.
+//! Every access to such an array is a load or a store with literal subscripts, of elements that are no narrower than values; no
+//! store stands in a reduction or in the condition of a `while`; each load comes after a store to the same place, whatever way
+//! the thread took there. What an `if` stores is a result of it then, and what a loop stores is carried.
 
 mod assigned;
 mod forward;
 mod place;
 
-use super::pass::{Changed, Pass, PassContext};
 use crate::ir::entities::{Block, Buffer, Inst};
-use crate::ir::kernel::{BufferKind, Kernel, Payload, Phases};
+use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 use place::literal_subscripts;
 use rustc_hash::FxHashMap;
 
-pub struct Scalarize;
-
-impl Pass for Scalarize {
-    fn name(&self) -> &str {
-        "scalarize"
-    }
-
-    fn reason(&self) -> &str {
-        "keeps private arrays with literal subscripts in registers"
-    }
-
-    fn needs(&self) -> Phases {
-        Phases::ALL
-    }
-
-    fn by_launch(&self) -> bool {
-        true
-    }
-
-    fn run(&self, kernel: &mut Kernel, _: &PassContext) -> Changed {
-        if kernel.buffers.values().all(|data| data.kind != BufferKind::Private) {
-            return Changed::No;
-        }
-        let mut changed = false;
-        for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            changed |= into_values(kernel, kernel.launches[launch].body, |_| true);
-        }
-        changed.into()
-    }
-}
-
 /// Makes values of the private arrays in a block that can be and are wanted; whether there were any.
-pub(super) fn into_values(kernel: &mut Kernel, body: Block, is_wanted: impl Fn(Buffer) -> bool) -> bool {
+pub fn into_values(kernel: &mut Kernel, body: Block, is_wanted: impl Fn(Buffer) -> bool) -> bool {
     let mut arrays = EntitySet::new();
     arrays.extend(literal_arrays(kernel, body).iter().filter(|buffer| is_wanted(*buffer)));
     let arrays = assigned::before_loads(kernel, body, arrays);
