@@ -1,8 +1,10 @@
 //! A pass of one's own, added to the compiler's pipeline. `docs/add-a-pass.md` leads here step by step; `docs/ir.md`
 //! tells of the IR that it works on.
 
+mod bits_once;
 mod doubling;
 
+pub use bits_once::BitsOnce;
 pub use doubling::Doubling;
 
 use krn_compiler::passes::{Pipeline, PipelineError, TargetFacts};
