@@ -6,7 +6,7 @@ beside it Triton's of a softmax and a matrix product with its own cache empty an
     bench/first_launch.py target/release/examples/first_launch
 
 Host milliseconds from the call to the end of the work, in a process that has a context and has run a kernel before. Needs a
-GPU, PyTorch and Triton. Each line is a process of its own; all of it three times.
+GPU, PyTorch and Triton. Each side is a process of its own; all of it three times.
 """
 
 import os
@@ -20,34 +20,23 @@ def triton_rows():
     import torch
     import triton
     import triton.language as tl
-    from triton_peers import softmax
+    from triton_peers import matmul, softmax
 
     @triton.jit
     def nothing(x):
         tl.store(x, 0.0)
 
-    x, y = (torch.zeros(4096, 4096, device="cuda") for _ in range(2))
+    x, y, z = (torch.zeros(4096, 4096, device="cuda") for _ in range(3))
     for name, call in {
         "context": lambda: nothing[(1,)](x),
         "softmax": lambda: softmax(x, y, 8),
-        "matmul": lambda: product(x, y),
+        "matmul": lambda: matmul(x, y, z),
     }.items():
         torch.cuda.synchronize()
         start = time.perf_counter()
         call()
         torch.cuda.synchronize()
         print(f"triton {name:12} {(time.perf_counter() - start) * 1e3:8.2f}")
-
-
-def product(a, b):
-    import torch
-    import triton
-    from triton_product import matmul_kernel
-
-    c = torch.empty_like(a)
-    n = a.shape[0]
-    grid = (triton.cdiv(n, 128), triton.cdiv(n, 64))
-    matmul_kernel[grid](a, b, c, n, n, n, 128, 64, 32, num_warps=8, num_stages=3)
 
 
 def main():

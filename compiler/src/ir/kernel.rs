@@ -132,6 +132,15 @@ impl BufferData {
         let (name, element, layout) = (name.into(), ElementType::scalar(scalar), manifest::Layout::Aos);
         Self { name, kind, element, extents, layout, layout_fixed: true, cache: None, runs_on: false }
     }
+
+    /// How many elements there are, where literals say it.
+    pub fn literal_elements(&self) -> Option<i64> {
+        let mut extents = self.extents.iter();
+        extents.try_fold(1i64, |all, extent| match extent {
+            manifest::Expr::Int(extent) => all.checked_mul(*extent),
+            _ => None,
+        })
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

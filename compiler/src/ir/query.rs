@@ -9,7 +9,7 @@ use crate::manifest::{BinaryOp, Expr, SymbolKind, UnaryOp};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Bytes of a row that a lane of a `load_matrix` names.
 const MATRIX_ROW: u64 = 16;
@@ -298,6 +298,19 @@ impl Kernel {
             _ => 0,
         };
         data.arguments.chunks_exact(2).take(axes).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    /// The ranges of a loop's axes, where literals say all of them.
+    pub fn literal_ranges(&self, inst: Inst) -> Option<Vec<Range<i64>>> {
+        let literal = |value: Value| i64::try_from(self.int_of(value)?).ok();
+        self.loop_bounds(inst).into_iter().map(|(low, high)| Some(literal(low)?..literal(high)?)).collect()
+    }
+
+    /// How many iterations a loop of steps of 1 has, where literals say it.
+    pub fn literal_iterations(&self, inst: Inst) -> Option<i64> {
+        let extent = |range: Range<i64>| range.end.checked_sub(range.start).map(|extent| extent.max(0));
+        let mut ranges = self.literal_ranges(inst)?.into_iter();
+        ranges.try_fold(1i64, |all, range| all.checked_mul(extent(range)?))
     }
 
     /// Visits every instruction of a block and of the regions within, each before those inside it.

@@ -90,6 +90,16 @@ pub fn into_scratch(kernel: &mut Kernel, forall: Inst, private: &[Buffer]) {
     }
 }
 
+/// Lets arrays that each thread has for itself lie in scratch memory, and their rows side by side, with those of all other arrays
+/// that iterations of a launch's loop have parts of.
+pub fn rows_into_scratch(kernel: &mut Kernel, launch: Launch, forall: Inst, private: Vec<Buffer>) {
+    into_scratch(kernel, forall, &private);
+    let body = kernel.insts[forall].regions[0];
+    let mut own = own_arrays(kernel, launch, body);
+    own.extend(private.into_iter().filter(|buffer| !own.contains(buffer)).collect::<Vec<_>>());
+    rows_last(kernel, &own, kernel.blocks[body].params.len());
+}
+
 /// Lets the rows of such arrays lie side by side, and no longer those of neighbouring iterations, of which `count` axes are:
 /// threads share a row.
 pub fn rows_last(kernel: &mut Kernel, arrays: &[Buffer], count: usize) {

@@ -26,7 +26,6 @@ use crate::ir::clone::ValueMap;
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::{Effect, Opcode};
-use crate::manifest::Expr;
 use crate::mutants::mutant;
 
 /// The most operations that an element is made with, the most loads, and the most places that read it elsewhere.
@@ -121,9 +120,7 @@ pub fn plans(
 
 /// Whether an array's extents are literals, and few elements.
 fn is_short(kernel: &Kernel, buffer: Buffer) -> bool {
-    let extents = kernel.buffers[buffer].extents.iter();
-    let literal = |extent: &Expr| if let Expr::Int(extent) = extent { Some(*extent) } else { None };
-    extents.map(literal).try_fold(1_i64, |all, extent| all.checked_mul(extent?)).is_some_and(|all| all < WARP)
+    kernel.buffers[buffer].literal_elements().is_some_and(|all| all < WARP)
 }
 
 /// Whether an element is made of little, without loops.

@@ -17,7 +17,7 @@
 //!
 //! Reductions and loops over one axis stay together: these are rows, of which a team of threads waits between the loops. So
 //! do short arrays of literal lengths, which a thread holds in registers, and longer ones where there are iterations enough for the
-//! machine: in memory each iteration would have one.
+//! machine: each thread that it holds has one, and in memory each iteration would.
 //!
 //! # Preconditions
 //!
@@ -27,21 +27,19 @@
 
 use super::super::collapse;
 use super::cut::{cut, no_rectangle, private_of_both};
-use super::distribute::insts_of;
+use super::distribute::{insts_of, is_plain};
 use super::launch::{Along, product};
 use super::nest::{holds_loops, is_loop};
 use crate::analysis::{Answer, Conditions, Uses, ask, written_by};
-use crate::ir::entities::{Block, Buffer, Inst, Launch};
+use crate::ir::entities::{Buffer, Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
-use crate::passes::rows_last::{into_scratch, own_arrays, rows_last};
-
-/// Elements of an array of literal length that a thread may hold.
-const HELD: i128 = 64;
+use crate::passes::promote::MOST_SCALARS;
+use crate::passes::rows_last::rows_into_scratch;
 
 /// Cuts the iterations of a launch's loop in front of the first loop that reads at other places what one before it wrote;
 /// whether there was one.
@@ -55,15 +53,11 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let root = kernel.launches[launch].body;
     if no_rectangle(kernel, forall, second).is_some()
         || !private.iter().all(|buffer| is_plain(kernel, (root, body), *buffer))
-        || private.iter().any(|buffer| is_literal(kernel, *buffer))
-            && !are_few(kernel, launch, forall, target)
+        || !private.is_empty() && !are_few(kernel, launch, forall, target)
     {
         return false;
     }
-    into_scratch(kernel, forall, &private);
-    let mut own = own_arrays(kernel, launch, body);
-    own.extend(private.into_iter().filter(|buffer| !own.contains(buffer)).collect::<Vec<_>>());
-    rows_last(kernel, &own, kernel.blocks[body].params.len());
+    rows_into_scratch(kernel, launch, forall, private);
     // Subscripts of what is in memory now may stand in front.
     let from = second[0];
     let insts = insts_of(kernel, body);
@@ -81,12 +75,6 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     true
 }
 
-/// Whether the length of an array is a literal: each thread that the machine holds has one then, however many iterations there
-/// are.
-fn is_literal(kernel: &Kernel, buffer: Buffer) -> bool {
-    kernel.buffers[buffer].extents.iter().all(|extent| matches!(extent, Expr::Int(_)))
-}
-
 /// Whether there are fewer iterations than threads fill the machine.
 fn are_few(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
     let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
@@ -101,7 +89,7 @@ fn crossed(kernel: &Kernel, insts: &[Inst]) -> Option<usize> {
         return None;
     }
     let is_forall = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Forall;
-    insts.iter().enumerate().filter(|(_, inst)| is_forall(inst)).map(|(at, _)| at).find(|at| {
+    (0..insts.len()).filter(|at| is_forall(&insts[*at])).find(|at| {
         let mut before = insts[..*at].iter().filter(|inst| is_forall(inst));
         before.any(|first| !is_held(kernel, *first) && reads_elsewhere(kernel, *first, insts[*at]))
     })
@@ -121,9 +109,7 @@ fn is_row(kernel: &Kernel, insts: &[Inst]) -> bool {
 
 /// Whether a loop is so short that a thread holds what it fills.
 fn is_held(kernel: &Kernel, inst: Inst) -> bool {
-    let bounds = kernel.loop_bounds(inst).into_iter();
-    let extents = bounds.map(|(low, high)| Some(kernel.int_of(high)? - kernel.int_of(low)?));
-    extents.product::<Option<i128>>().is_some_and(|elements| elements <= HELD)
+    kernel.literal_iterations(inst).is_some_and(|elements| elements <= MOST_SCALARS)
 }
 
 /// Whether a loop reads what another one writes at other places than those of its own iteration.
@@ -157,10 +143,4 @@ fn places(kernel: &Kernel, inst: Inst, buffer: Buffer) -> Option<Vec<Place>> {
         subscripts.map(|value| params.iter().position(|param| param == value)).collect()
     };
     (!uses.others).then(|| uses.loads.iter().chain(&uses.stores).map(of).collect())
-}
-
-/// Whether plain loads and stores of one launch's loop alone use an array.
-fn is_plain(kernel: &Kernel, (root, body): (Block, Block), buffer: Buffer) -> bool {
-    let mut others = kernel.bodies().filter(|other| *other != root);
-    !others.any(|other| Uses::of(kernel, other, buffer).any()) && !Uses::of(kernel, body, buffer).others
 }

@@ -101,15 +101,18 @@ fn share_arrays(kernel: &mut Kernel, (root, forall): (Block, Inst), inst: Inst) 
     let body = kernel.insts[forall].regions[0];
     let mut private: Vec<Buffer> = Vec::new();
     for buffer in written_by(kernel, inst).iter() {
-        let mut others = kernel.bodies().filter(|other| *other != root);
-        let is_here = !others.any(|other| Uses::of(kernel, other, buffer).any())
-            && !Uses::of(kernel, body, buffer).others;
-        if kernel.buffers[buffer].kind == BufferKind::Private && is_here {
+        if kernel.buffers[buffer].kind == BufferKind::Private && is_plain(kernel, (root, body), buffer) {
             private.push(buffer);
         }
     }
     into_scratch(kernel, forall, &private);
     !private.is_empty()
+}
+
+/// Whether plain loads and stores of one launch's loop alone use an array.
+pub fn is_plain(kernel: &Kernel, (root, body): (Block, Block), buffer: Buffer) -> bool {
+    let mut others = kernel.bodies().filter(|other| *other != root);
+    !others.any(|other| Uses::of(kernel, other, buffer).any()) && !Uses::of(kernel, body, buffer).others
 }
 
 /// Lets long rows of arrays of an iteration's own lie side by side, and shorter ones where a thread for each would leave the

@@ -68,15 +68,12 @@ pub fn up_to_last_used(kernel: &Kernel, mut insts: Vec<Inst>, values: &[Value]) 
 
 /// Whether an instruction, or one inside it, has an effect.
 pub fn shows(kernel: &Kernel, inst: Inst) -> bool {
-    let mut shows = is_effect(kernel, inst);
+    let is_effect = |inst: Inst| kernel.insts[inst].opcode.info().effect.is_observable();
+    let mut shows = is_effect(inst);
     for region in &kernel.insts[inst].regions {
-        kernel.walk(*region, &mut |_, inside| shows |= is_effect(kernel, inside));
+        kernel.walk(*region, &mut |_, inside| shows |= is_effect(inside));
     }
     shows
-}
-
-fn is_effect(kernel: &Kernel, inst: Inst) -> bool {
-    kernel.insts[inst].opcode.info().effect.is_observable()
 }
 
 /// Makes a reduction's launch, and loads what it leaves where the reduction stood.

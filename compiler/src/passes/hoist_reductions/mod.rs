@@ -90,7 +90,7 @@ pub use worth::{BETWEEN, LAUNCH, LEAST_STEPS};
 pub struct HoistReductions;
 
 /// A reduction over fewer terms is done again for each iteration.
-const FEW: i128 = 16;
+const FEW: i64 = 16;
 
 impl Pass for HoistReductions {
     fn name(&self) -> &str {
@@ -234,11 +234,7 @@ fn find(kernel: &Kernel, launch: Launch, meant: impl Fn(Way) -> bool) -> Option<
 
 /// Whether a reduction has few terms, whatever the sizes are.
 fn is_short(kernel: &Kernel, reduce: Inst) -> bool {
-    let extents = kernel
-        .loop_bounds(reduce)
-        .into_iter()
-        .map(|(low, high)| Some((kernel.int_of(high)? - kernel.int_of(low)?).max(0)));
-    extents.product::<Option<i128>>().is_some_and(|terms| terms < FEW)
+    kernel.literal_iterations(reduce).is_some_and(|terms| terms < FEW)
 }
 
 /// How a reduction leaves a loop, and what goes with it: all other reductions that need no more axes go the same way.

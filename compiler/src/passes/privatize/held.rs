@@ -198,7 +198,7 @@ impl Held {
             let changed = emit.binary(Opcode::Ne, value, identity);
             let scalar = emit.kernel.buffers[self.buffer].element.as_scalar().unwrap_or(Scalar::U32);
             emit.if_then(changed, |emit| {
-                let value = match scalar.size() < 4 {
+                let value = match scalar.is_narrow() {
                     true => emit.value(Opcode::Cast, Payload::Cast(scalar), &[value]),
                     false => value,
                 };

@@ -15,6 +15,9 @@ use cranelift_entity::EntitySet;
 use place::literal_subscripts;
 use rustc_hash::FxHashMap;
 
+/// Scalars of the largest array that registers hold.
+pub const MOST_SCALARS: i64 = 64;
+
 /// Makes values of the private arrays in a block that can be and are wanted; whether there were any.
 pub fn into_values(kernel: &mut Kernel, body: Block, is_wanted: impl Fn(Buffer) -> bool) -> bool {
     let mut arrays = EntitySet::new();

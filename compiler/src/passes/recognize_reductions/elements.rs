@@ -11,10 +11,10 @@
 //! fill the array may stand before, of which the schedule says nothing.
 
 use crate::analysis::Uses;
-use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
+use crate::ir::Parents;
+use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{BufferData, BufferKind, Kernel};
 use crate::ir::op::Opcode;
-use crate::manifest::Expr;
 use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::iterations::{places, straight_code};
 use crate::passes::promote;
@@ -29,8 +29,12 @@ pub fn into_values(kernel: &mut Kernel, launch: Launch) -> bool {
     let private =
         kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private && is_small(data));
     let private: Vec<Buffer> = private.map(|(buffer, _)| buffer).collect();
-    let arrays: Vec<(Buffer, Vec<(Block, Inst)>)> =
-        private.into_iter().filter_map(|buffer| Some((buffer, fills(kernel, body, buffer)?))).collect();
+    if private.is_empty() {
+        return false;
+    }
+    let parents = kernel.parents_in(body);
+    let found = |buffer: Buffer| Some((buffer, fills(kernel, (body, &parents), buffer)?));
+    let arrays: Vec<(Buffer, Vec<(Block, Inst)>)> = private.into_iter().filter_map(found).collect();
     let mut wanted = EntitySet::new();
     wanted.extend(arrays.iter().map(|(buffer, _)| *buffer));
     let mut loops: Vec<(Block, Inst)> = arrays.into_iter().flat_map(|(_, fills)| fills).collect();
@@ -44,12 +48,8 @@ pub fn into_values(kernel: &mut Kernel, launch: Launch) -> bool {
 
 /// Makes straight code of a loop of a block, if literals say its bounds.
 fn unroll(kernel: &mut Kernel, block: Block, inst: Inst) {
-    let bounds = kernel.loop_bounds(inst).into_iter();
-    let end = |value: Value| kernel.int_of(value).and_then(|end| i64::try_from(end).ok());
-    let axes: Option<Vec<_>> = bounds.map(|(low, high)| Some(end(low)?..end(high)?)).collect();
-    let Some(axes) = axes.filter(|axes| axes.iter().all(|axis| axis.end - axis.start <= MOST)) else {
-        return;
-    };
+    let is_short = kernel.literal_iterations(inst).is_some_and(|iterations| iterations <= MOST);
+    let Some(axes) = kernel.literal_ranges(inst).filter(|_| is_short) else { return };
     for other in std::mem::take(&mut kernel.blocks[block].insts) {
         match other == inst {
             true => straight_code(kernel, block, inst, &places(axes.iter().cloned())),
@@ -59,16 +59,13 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst) {
 }
 
 fn is_small(data: &BufferData) -> bool {
-    let literal = |extent: &Expr| if let Expr::Int(extent) = extent { Some(*extent) } else { None };
-    let elements = data.extents.iter().map(literal).product::<Option<i64>>();
-    elements.is_some_and(|elements| elements <= MOST)
+    data.literal_elements().is_some_and(|elements| elements <= MOST)
         && !data.element.leaves.iter().any(|leaf| leaf.scalar.is_narrow())
 }
 
 /// The loops of literal length that fill an array; `None` where its subscripts are no literals elsewhere, or nothing accesses it.
-fn fills(kernel: &Kernel, body: Block, buffer: Buffer) -> Option<Vec<(Block, Inst)>> {
+fn fills(kernel: &Kernel, (body, parents): (Block, &Parents), buffer: Buffer) -> Option<Vec<(Block, Inst)>> {
     let uses = Uses::of(kernel, body, buffer);
-    let parents = kernel.parents_in(body);
     let mut found = Vec::new();
     for access in uses.loads.iter().chain(&uses.stores) {
         let subscripts = kernel.subscripts(&kernel.insts[*access]);
@@ -86,6 +83,5 @@ fn fills(kernel: &Kernel, body: Block, buffer: Buffer) -> Option<Vec<(Block, Ins
         }
         found.push((parents.block_of[around].expand()?, around));
     }
-    found.dedup();
     (!uses.others && !uses.stores.is_empty()).then_some(found)
 }

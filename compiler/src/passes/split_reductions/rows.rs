@@ -17,7 +17,7 @@ use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::Expr;
 use crate::passes::accumulate::into_atomics;
 use crate::passes::pass::TargetFacts;
-use crate::passes::rows_last::{into_scratch, own_arrays, rows_last};
+use crate::passes::rows_last::rows_into_scratch;
 use crate::passes::special::{Special, specialize};
 use rustc_hash::FxHashMap;
 
@@ -331,11 +331,8 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     collect(kernel, body, &mut loops);
     let mut private = exchanged(kernel, body, &loops);
     private.retain(|buffer| kernel.buffers[*buffer].kind == BufferKind::Private);
-    into_scratch(kernel, forall, &private);
     // Lanes go along a row.
-    let mut own = own_arrays(kernel, launch, body);
-    own.extend(private.into_iter().filter(|buffer| !own.contains(buffer)).collect::<Vec<_>>());
-    rows_last(kernel, &own, kernel.blocks[body].params.len());
+    rows_into_scratch(kernel, launch, forall, private);
     let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
     // A block of several warps, each with a row of its own, or with several.
     let rows_a_warp = 32 / shape.threads.clamp(1, 32) as u64;

@@ -7,11 +7,10 @@ use crate::ir::kernel::{BufferKind, Definition, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Effect, Opcode};
 use crate::ir::{Parents, evaluate};
 use crate::passes::iterations::places;
+use crate::passes::promote::MOST_SCALARS;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Scalars of the largest array that registers hold.
-const MOST_SCALARS: i64 = 64;
 /// Instructions of all rounds of the loops that are straight code for the sake of arrays.
 const MOST_INSTS: i64 = 2048;
 

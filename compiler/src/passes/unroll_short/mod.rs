@@ -165,9 +165,9 @@ fn unroll_block(kernel: &mut Kernel, launch: Launch, block: Block) -> bool {
             kernel,
             block,
             inst,
-            &places(ranges.into_iter().map(|(low, high)| {
-                let low = mutant!("unroll_short: all ranges begin at 0", low, 0);
-                let high = mutant!("unroll_short: the last iteration is left out", high, high - 1);
+            &places(ranges.into_iter().map(|range| {
+                let low = mutant!("unroll_short: all ranges begin at 0", range.start, 0);
+                let high = mutant!("unroll_short: the last iteration is left out", range.end, range.end - 1);
                 low..high
             })),
         );

@@ -5,12 +5,13 @@ use crate::ir::kernel::{BufferKind, Kernel, Level, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::passes::distinct::distinct;
 use crate::passes::straight::MOST_ITERATIONS;
+use std::ops::Range;
 
 /// Instructions of all iterations, without those that an iteration repeats.
 const MOST_INSTS: i64 = 512;
 
 /// The ranges of a short reduction, or loop, of which the schedule says nothing.
-pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<(i64, i64)>> {
+pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<Range<i64>>> {
     let data = &kernel.insts[inst];
     let (Opcode::Reduce | Opcode::For, Payload::Reduce { axes, .. } | Payload::Loop { axes }) =
         (data.opcode, &data.payload)
@@ -27,12 +28,7 @@ pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<(i64, i64)>> {
     if steps != Some(1) || !axes.iter().all(is_free) {
         return None;
     }
-    let literal = |value| kernel.int_of(value).and_then(|value| i64::try_from(value).ok());
-    let bounds = kernel.loop_bounds(inst).into_iter();
-    let bounds = bounds.map(|(low, high)| Some((literal(low)?, literal(high)?)));
-    let ranges: Vec<(i64, i64)> = bounds.collect::<Option<_>>()?;
-    let extent = |(low, high): &(i64, i64)| high.checked_sub(*low).map(|extent| extent.max(0));
-    let count = ranges.iter().try_fold(1i64, |count, range| count.checked_mul(extent(range)?))?;
+    let (ranges, count) = (kernel.literal_ranges(inst)?, kernel.literal_iterations(inst)?);
     let mut plain = true;
     let is_loop = data.opcode == Opcode::For;
     kernel.walk(data.regions[0], &mut |_, inst| {

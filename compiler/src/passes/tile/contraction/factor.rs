@@ -163,9 +163,7 @@ pub fn factor(kernel: &Kernel, value: Value, scalar: Scalar) -> Factor {
 
 /// Whether a cast leaves an integer of 32 bits what it is, of those that are loaded from narrower arrays.
 fn is_same_number(kernel: &Kernel, from: Value, to: Value) -> bool {
-    [(from, Scalar::U32), (to, Scalar::I32)]
-        .into_iter()
-        .all(|(value, scalar)| kernel.value_type(value) == scalar)
+    kernel.value_type(from) == Scalar::U32 && kernel.value_type(to) == Scalar::I32
 }
 
 /// The load that a value is, where conditions hold, with these; elsewhere it is zero.
