@@ -302,7 +302,7 @@ impl TestOptions {
 }
 
 /// How to measure, and what a launch is good for.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct MeasureArguments {
     /// Measurements; left out, about two seconds' worth
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -339,6 +339,10 @@ pub struct BenchOptions {
     /// Measure the plan that is right for all sizes, in the place of the code for these
     #[arg(long)]
     pub general: bool,
+    /// Measure each schedule of this file, which has schedules of the kernel and nothing else, in the place of the kernel's
+    /// own, in turns with it
+    #[arg(long, value_name = "FILE.krn", conflicts_with_all = ["ptx", "general"])]
+    pub schedules: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -16,7 +16,7 @@ mod variants;
 pub(crate) use variants::specialized;
 
 pub use error::CompileError;
-pub use explain::{ExplainedSchedule, explain_forms, explain_schedules, explain_sizes};
+pub use explain::{ExplainedSchedule, explain_choice, explain_forms, explain_schedules, explain_sizes};
 pub use front::{check, check_tree};
 pub use options::{Advise, Assembler, CompileOptions, SymbolValues, Variants};
 pub use origin::{Origin, OriginText};

@@ -36,7 +36,7 @@ pub use accuracy::error_model_of;
 pub use compile::{
     Advise, Assembler, Compilation, CompileError, CompileOptions, CompiledModule, ExplainedSchedule, Origin,
     OriginText, SharedArray, SymbolValues, Variants, check as check_source, check_tree, compile,
-    explain_forms, explain_schedules, explain_sizes, shared_arrays,
+    explain_choice, explain_forms, explain_schedules, explain_sizes, shared_arrays,
 };
 pub use targets::{TARGETS, capability, newest_target};
 pub use version::{TABLE, VERSION, VERSIONS};

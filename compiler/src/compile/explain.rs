@@ -50,6 +50,26 @@ pub fn explain_forms(compilation: &Compilation, kernel: &str) -> Option<Vec<(Vec
     Some(forms)
 }
 
+/// What was chosen for a kernel, in one line: the forms of its launches, and the directives that are followed or were
+/// chosen for one of them, without reasons. Equal lines need not be equal code; different ones are different choices.
+/// `None` unless [`CompileOptions::ir`](super::CompileOptions::ir) asked for the code.
+pub fn explain_choice(compilation: &Compilation, kernel: &str) -> Option<String> {
+    let forms: Vec<String> = explain_forms(compilation, kernel)?.into_iter().map(|(_, form)| form).collect();
+    let mut kernels = compilation.ir.kernels.iter().map(|kernel| &kernel.declarations);
+    let kernel = kernels.find(|known| known.name == kernel)?;
+    let said = kernel.schedule.directives.iter().filter(|known| known.outcome == Outcome::Done);
+    let chosen = kernel.schedule.choices.iter().filter(|choice| counts(kernel, &choice.launch));
+    let mut directives: Vec<String> = Vec::new();
+    for directive in said.map(|known| &known.directive).chain(chosen.map(|choice| &choice.directive)) {
+        let text = directive.to_string();
+        if !is_nothing(directive) && !directives.contains(&text) {
+            directives.push(text);
+        }
+    }
+    directives.sort_unstable();
+    Some(format!("{} | {}", forms.join(", "), directives.join("; ")).trim_end().to_string())
+}
+
 /// Characters of a condition that stands beside others: those that compare what shapes of tiles cost are formulas of a
 /// line or two.
 const LONGEST_BESIDE_OTHERS: usize = 120;

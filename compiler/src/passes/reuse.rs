@@ -15,7 +15,8 @@
 //! # Preconditions
 //!
 //! A spread loop of two or more axes without loops inside; loads from buffers that the launch does not write, equal
-//! but for constants in one subscript, which moves with the axis and no other. Not where the schedule says
+//! but for constants in one subscript, which moves with the axis and no other. Subscripts that are clamped to their axis, or wrap
+//! around at its end, count as what they are away from the edges. Not where the schedule says
 //! `block`, or something of the loop's axes.
 
 use super::distinct::distinct;
@@ -23,7 +24,7 @@ use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_buffers;
 use crate::analysis::{Affine, Atom, Polynomial};
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
+use crate::ir::kernel::{BufferKind, Definition, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
 use std::rc::Rc;
@@ -127,7 +128,8 @@ fn families(kernel: &Kernel, body: Block) -> Vec<Family> {
         if data.opcode != Opcode::Load || !global || written.contains(buffer) {
             return;
         }
-        let forms: Vec<Rc<Polynomial>> = data.arguments.iter().map(|value| affine.form(*value)).collect();
+        let forms: Vec<Rc<Polynomial>> =
+            data.arguments.iter().map(|value| inside(kernel, &mut affine, *value)).collect();
         let (subscripts, offsets): (Vec<Polynomial>, Vec<i64>) =
             forms.iter().map(|form| form.split_constant()).unzip();
         let known = families
@@ -140,6 +142,44 @@ fn families(kernel: &Kernel, body: Block) -> Vec<Family> {
         }
     });
     families
+}
+
+/// A subscript as it is away from the edges of its axis: `clamp(i + 1, 0, n - 1)` and `(i + n + 1) % n` are `i + 1` there.
+fn inside(kernel: &Kernel, affine: &mut Affine<'_>, value: Value) -> Rc<Polynomial> {
+    let form = affine.form(value);
+    let Some(data) = kernel.definition_data(value) else { return form };
+    if data.opcode == Opcode::Cast && kernel.value_type(data.arguments[0]).is_integer() {
+        // What is narrower for the division's sake.
+        return inside(kernel, affine, data.arguments[0]);
+    }
+    let [left, right] = data.arguments[..] else { return form };
+    match data.opcode {
+        Opcode::Rem => {
+            let (whole, period) = (inside(kernel, affine, left), inside(kernel, affine, right));
+            // Turns more than there have to be.
+            let less = whole.subtract(&period);
+            less.filter(|less| less.atoms().len() < whole.atoms().len()).map_or(whole, Rc::new)
+        }
+        Opcode::Min | Opcode::Max => {
+            let moving = [left, right].map(|side| inside(kernel, affine, side));
+            let is_known = |form: &Polynomial| {
+                form.atoms()
+                    .iter()
+                    .all(|atom| !matches!(atom, Atom::Value(value) if is_param(kernel, *value)))
+            };
+            match [is_known(&moving[0]), is_known(&moving[1])] {
+                [false, true] => moving[0].clone(),
+                [true, false] => moving[1].clone(),
+                _ => form,
+            }
+        }
+        _ => form,
+    }
+}
+
+/// Whether a value is a loop's index.
+fn is_param(kernel: &Kernel, value: Value) -> bool {
+    matches!(kernel.values[value].definition, Definition::Param(..))
 }
 
 impl Family {

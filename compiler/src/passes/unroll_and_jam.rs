@@ -30,11 +30,12 @@
 //! No more than other ways to cut the reduction: terms are added up in another order.
 
 use super::pass::{Changed, Pass, PassContext};
+use super::promote;
 use super::straight::code_of;
 use crate::analysis::{Affine, Answer, Conditions, Uses, ask, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BlockData, BufferKind, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
@@ -71,11 +72,18 @@ impl Pass for UnrollAndJam {
                 continue;
             }
             let root = kernel.launches[launch].body;
+            let mut are_jammed = false;
             for block in kernel.blocks_in(root) {
                 while let Some(found) = Found::in_row(kernel, root, block) {
                     found.jam(kernel);
-                    changed = true;
+                    are_jammed = true;
                 }
+            }
+            if are_jammed {
+                // What they filled is accessed at literal places now.
+                let small = small_arrays(kernel);
+                promote::into_values(kernel, root, |buffer| small.contains(&buffer));
+                changed = true;
             }
             let Some(found) = Found::of(kernel, root) else { continue };
             let Some(terms) = kernel.symbolic_iterations(found.reduce) else { continue };
@@ -87,6 +95,13 @@ impl Pass for UnrollAndJam {
         }
         changed.into()
     }
+}
+
+/// Arrays of a thread that are small enough to be values.
+fn small_arrays(kernel: &Kernel) -> Vec<Buffer> {
+    let small =
+        kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private && promote::is_small(data));
+    small.map(|(buffer, _)| buffer).collect()
 }
 
 /// A loop over few results of reductions.

@@ -19,6 +19,9 @@
 //! do short arrays of literal lengths, which a thread holds in registers, and longer ones where there are iterations enough for the
 //! machine: each thread that it holds has one, and in memory each iteration would.
 //!
+//! Where there are fewer iterations than the machine has threads, a loop over more axes than another one beside it is cut off as
+//! well: it is no row of the team that takes the others.
+//!
 //! # Preconditions
 //!
 //! The host knows how many iterations there are, and how long the loops are does not depend on the iteration. Arrays that each
@@ -28,7 +31,7 @@
 use super::super::collapse;
 use super::cut::{cut, no_rectangle, private_of_both};
 use super::distribute::{insts_of, is_plain};
-use super::launch::{Along, product};
+use super::launch::{Along, product, shows};
 use super::nest::{holds_loops, is_loop};
 use crate::analysis::{Answer, Conditions, Uses, ask, written_by};
 use crate::ir::entities::{Buffer, Inst, Launch};
@@ -47,7 +50,12 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let Some(forall) = kernel.only_loop(launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let insts = insts_of(kernel, body);
-    let Some(at) = crossed(kernel, &insts) else { return false };
+    let is_wide = |kernel: &mut Kernel| {
+        let at = wide(kernel, &insts)?;
+        are_few(kernel, launch, forall, target).then_some(at)
+    };
+    let crossed = crossed(kernel, &insts);
+    let Some(at) = crossed.or_else(|| is_wide(kernel)) else { return false };
     let (first, second) = insts.split_at(at);
     let private = private_of_both(kernel, first, second);
     let root = kernel.launches[launch].body;
@@ -70,7 +78,10 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
         collapse::nested(kernel, launch);
     }
     let name = kernel.launches[launch].name.clone();
-    let remark = "what a loop reads at other places has a launch of its own before it";
+    let remark = match crossed {
+        Some(_) => "what a loop reads at other places has a launch of its own before it",
+        None => "a loop over more names than the others beside it has a launch of its own",
+    };
     kernel.schedule.remark(&name, remark.to_string());
     true
 }
@@ -93,6 +104,27 @@ fn crossed(kernel: &Kernel, insts: &[Inst]) -> Option<usize> {
         let mut before = insts[..*at].iter().filter(|inst| is_forall(inst));
         before.any(|first| !is_held(kernel, *first) && reads_elsewhere(kernel, *first, insts[*at]))
     })
+}
+
+/// Where to cut so that a loop over several axes stands alone, if it is beside another one over fewer, or beside what the iteration
+/// writes: in front of it, or behind it.
+fn wide(kernel: &Kernel, insts: &[Inst]) -> Option<usize> {
+    let axes = |inst: Inst| match kernel.insts[inst].opcode {
+        Opcode::Forall | Opcode::Reduce => kernel.insts[inst].payload.axes().len(),
+        _ if is_loop(kernel, inst) => 1,
+        _ => 0,
+    };
+    // What is made of the iteration's indices alone is made again on both sides.
+    let counts = |inst: &Inst| is_loop(kernel, *inst) || shows(kernel, *inst);
+    let kept: Vec<usize> = (0..insts.len()).filter(|at| counts(&insts[*at])).collect();
+    let least = kept.iter().map(|at| axes(insts[*at])).min()?;
+    let is_wide = |at: &usize| {
+        let inst = insts[*at];
+        let count = axes(inst);
+        kernel.insts[inst].opcode == Opcode::Forall && count > least.max(1) && !is_held(kernel, inst)
+    };
+    let at = kept.iter().copied().find(is_wide)?;
+    Some(if kept[0] < at { at } else { at + 1 })
 }
 
 /// Whether a body is a row for a team: reductions, and loops over one axis with none inside.

@@ -1,22 +1,30 @@
 //! Promotion of private arrays to values, as LLVM's mem2reg does it: loads become what was stored last.
 //!
 //! Every access to such an array is a load or a store with literal subscripts, of elements that are no narrower than values; no
-//! store stands in a reduction or in the condition of a `while`; each load comes after a store to the same place, whatever way
-//! the thread took there. What an `if` stores is a result of it then, and what a loop stores is carried.
+//! store stands in the condition of a `while`, and those in a parallel loop or in a reduction's terms all stand in one;
+//! each load comes after a store to the same place, whatever way the thread took there. What an `if` stores is a result of it then, and what a loop stores is carried.
 
 mod assigned;
 mod forward;
 mod place;
 
 use crate::ir::entities::{Block, Buffer, Inst};
-use crate::ir::kernel::{BufferKind, Kernel, Payload};
+use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use cranelift_entity::EntitySet;
 use place::literal_subscripts;
 use rustc_hash::FxHashMap;
 
+/// Elements of an array that become values before others look for reductions.
+pub const SMALL: i64 = 16;
 /// Scalars of the largest array that registers hold.
 pub const MOST_SCALARS: i64 = 64;
+
+/// Whether an array has so few elements, none of them narrow, that values are better wherever subscripts are literals.
+pub fn is_small(data: &BufferData) -> bool {
+    data.literal_elements().is_some_and(|elements| elements <= SMALL)
+        && !data.element.leaves.iter().any(|leaf| leaf.scalar.is_narrow())
+}
 
 /// Makes values of the private arrays in a block that can be and are wanted; whether there were any.
 pub fn into_values(kernel: &mut Kernel, body: Block, is_wanted: impl Fn(Buffer) -> bool) -> bool {
@@ -27,8 +35,8 @@ pub fn into_values(kernel: &mut Kernel, body: Block, is_wanted: impl Fn(Buffer) 
 }
 
 /// The arrays whose accesses are loads and stores of known places, where what is loaded is what was stored, to the bit: a
-/// narrow element would have rounded it. Iterations of a `forall` have arrays of their own, so all stores to one stand in
-/// one `forall`.
+/// narrow element would have rounded it. Iterations of a `forall`, and terms of a reduction, have arrays of their own, so all
+/// stores to one stand in one of these.
 fn literal_arrays(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
     let mut look =
         Look { kernel, stores: FxHashMap::default(), accessed: EntitySet::new(), others: EntitySet::new() };
@@ -40,7 +48,7 @@ fn literal_arrays(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
 
 struct Look<'a> {
     kernel: &'a Kernel,
-    /// The innermost `forall` around the stores to an array.
+    /// The innermost `forall` or reduction around the stores to an array.
     stores: FxHashMap<Buffer, Option<Inst>>,
     accessed: EntitySet<Buffer>,
     /// Arrays that stay in memory.
@@ -58,7 +66,7 @@ impl Look<'_> {
                 match data.opcode {
                     Opcode::If | Opcode::For => self.block(*region, can_store, forall),
                     Opcode::While => self.block(*region, can_store && at == 1, forall),
-                    Opcode::Forall => self.block(*region, true, Some(*inst)),
+                    Opcode::Forall | Opcode::Reduce => self.block(*region, true, Some(*inst)),
                     _ => self.block(*region, false, forall),
                 }
             }

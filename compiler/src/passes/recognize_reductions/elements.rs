@@ -13,21 +13,18 @@
 use crate::analysis::Uses;
 use crate::ir::Parents;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch};
-use crate::ir::kernel::{BufferData, BufferKind, Kernel};
+use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::iterations::{places, straight_code};
 use crate::passes::promote;
 use cranelift_entity::EntitySet;
 
-/// Elements of an array that become values.
-const MOST: i64 = 16;
-
 /// Makes values of the arrays of a launch that are accessed at literal places; whether there were any.
 pub fn into_values(kernel: &mut Kernel, launch: Launch) -> bool {
     let body = kernel.launches[launch].body;
     let private =
-        kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private && is_small(data));
+        kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private && promote::is_small(data));
     let private: Vec<Buffer> = private.map(|(buffer, _)| buffer).collect();
     if private.is_empty() {
         return false;
@@ -48,7 +45,7 @@ pub fn into_values(kernel: &mut Kernel, launch: Launch) -> bool {
 
 /// Makes straight code of a loop of a block, if literals say its bounds.
 fn unroll(kernel: &mut Kernel, block: Block, inst: Inst) {
-    let is_short = kernel.literal_iterations(inst).is_some_and(|iterations| iterations <= MOST);
+    let is_short = kernel.literal_iterations(inst).is_some_and(|iterations| iterations <= promote::SMALL);
     let Some(axes) = kernel.literal_ranges(inst).filter(|_| is_short) else { return };
     for other in std::mem::take(&mut kernel.blocks[block].insts) {
         match other == inst {
@@ -56,11 +53,6 @@ fn unroll(kernel: &mut Kernel, block: Block, inst: Inst) {
             false => kernel.blocks[block].insts.push(other),
         }
     }
-}
-
-fn is_small(data: &BufferData) -> bool {
-    data.literal_elements().is_some_and(|elements| elements <= MOST)
-        && !data.element.leaves.iter().any(|leaf| leaf.scalar.is_narrow())
 }
 
 /// The loops of literal length that fill an array; `None` where its subscripts are no literals elsewhere, or nothing accesses it.

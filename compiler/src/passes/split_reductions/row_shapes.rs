@@ -150,9 +150,9 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
         few: false,
         wide: false,
     };
-    // Rows of narrow elements that are no whole vectors are whole halves of them often enough.
-    let mut widths = vec![vector, if vector == 8 { 4 } else { 1 }, 1];
-    widths.dedup();
+    // Rows that are no whole vectors are whole halves or quarters of them often enough.
+    let halves = std::iter::successors(Some(vector), |width| (*width > 1).then_some(width / 2));
+    let widths: Vec<i64> = halves.collect();
     // Several rows of a thread's own are for longer ones: lanes of one warp could not meet.
     let of_several =
         |known: &Directive| matches!(known, Directive::PerThread { axis, .. } if rows.outer.contains(axis));
@@ -224,8 +224,8 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
             (128, 4, "row_128_masked"),
             (256, 3, "row_256_of_3"),
             (256, 4, "row_256_masked"),
-            (512, 3, "row_512_of_3"),
-            (512, 4, "row_512_masked"),
+            (256, 6, "row_256_of_6"),
+            (256, 8, "row_256_masked_wide"),
             (512, 6, "row_512_of_6"),
             (512, 8, "row_512_masked_wide"),
             (512, 12, "row_512_of_12"),

@@ -5,6 +5,7 @@ use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
+use crate::passes::straight::MOST_ITERATIONS;
 use crate::passes::tile::found::{
     ATOMIC, Found, Kind, LoopAxis, OWN, Refused, Seen, buffer_of, loop_axes, only_loop, scalar_of, walk,
     walk_inst,
@@ -89,6 +90,9 @@ impl Columns {
             found.accesses.push(seen);
         }
         found.axes[last].index = common;
+        if is_short_window(kernel, loops[0], &found, &places, common) {
+            return Ok(None);
+        }
         let own = own(kernel, launch, &places, common);
         let Some(lanes) = lanes(kernel, &found, &own) else { return Ok(None) };
         let (same, reused) = same(kernel, &places, &own);
@@ -152,6 +156,16 @@ fn subscripts(
         })
     };
     subscripts.iter().map(renamed).collect()
+}
+
+/// Whether straight code will walk an axis along which an access is of a window, `x[s + k]`: neighbours along the other axis have
+/// most of its elements, and a thread of several of them loads each once (`reuse`).
+fn is_short_window(kernel: &Kernel, walk: Inst, found: &Found, places: &[Place], common: Value) -> bool {
+    let outer = &found.axes[..found.axes.len() - 1];
+    let has = |form: &Polynomial, index: Value| form.contains(Atom::Value(index));
+    let is_window = |form: &Polynomial| has(form, common) && outer.iter().any(|axis| has(form, axis.index));
+    kernel.literal_iterations(walk).is_some_and(|steps| steps <= MOST_ITERATIONS)
+        && places.iter().any(|place| place.subscripts.iter().flatten().any(is_window))
 }
 
 /// Whether an access moves with an axis.

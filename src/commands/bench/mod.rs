@@ -1,5 +1,7 @@
 //! `krn bench`
 
+mod schedules;
+
 use super::run::{open, show_value};
 use crate::arguments::{BenchOptions, MessageFormat};
 use crate::exit::Result;
@@ -15,6 +17,9 @@ use std::path::Path;
 use std::time::Duration;
 
 pub fn run(options: &BenchOptions) -> Result<()> {
+    if let Some(path) = &options.schedules {
+        return schedules::run(options, path);
+    }
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
