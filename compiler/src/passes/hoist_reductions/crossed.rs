@@ -121,7 +121,8 @@ fn wide(kernel: &Kernel, insts: &[Inst]) -> Option<usize> {
     let is_wide = |at: &usize| {
         let inst = insts[*at];
         let count = axes(inst);
-        kernel.insts[inst].opcode == Opcode::Forall && count > least.max(1) && !is_held(kernel, inst)
+        let is_literal = kernel.literal_iterations(inst).is_some();
+        kernel.insts[inst].opcode == Opcode::Forall && count > least.max(1) && !is_literal
     };
     let at = kept.iter().copied().find(is_wide)?;
     Some(if kept[0] < at { at } else { at + 1 })

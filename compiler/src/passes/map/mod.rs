@@ -31,8 +31,10 @@ mod short;
 mod words;
 
 use super::pass::{Changed, Pass, PassContext};
+use super::promote::MOST_SCALARS;
+use crate::analysis::{blocks_by_registers, written_buffers};
 use crate::ir::entities::{Block, Buffer, Inst, Launch};
-use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
+use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use choice::{Choice, Costs, hinted_order, order};
@@ -85,6 +87,12 @@ impl Pass for Map {
         (!kernel.launches.is_empty()).into()
     }
 }
+
+/// Words of a thread's own arrays from which on the assembler is told to leave room for several blocks, and the registers that a
+/// thread gets then: it would take more, and a multiprocessor hold eight warps (32 equations of three coefficients a thread on
+/// an H200: 469 us by 145 registers, 271 by 128).
+const MANY_WORDS: i64 = 48;
+const OF_THREAD: u64 = 128;
 
 /// Spreads a `forall` over the grid; the threads of a block.
 fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassContext) -> u32 {
@@ -145,7 +153,22 @@ fn spread(kernel: &mut Kernel, launch: Launch, forall: Inst, context: &PassConte
     }
     let threads = choice.warps.iter().product::<u32>() * choice.lanes.iter().product::<u32>();
     record(kernel, launch, forall, threads, tiled);
+    if own_words(kernel, forall) >= MANY_WORDS {
+        kernel.launches[launch].resident = Some(blocks_by_registers(u64::from(threads), OF_THREAD));
+    }
     threads
+}
+
+/// 32-bit registers that a thread takes for arrays of its own that are small enough for registers.
+fn own_words(kernel: &Kernel, forall: Inst) -> i64 {
+    let written = written_buffers(kernel, kernel.insts[forall].regions[0]);
+    let words = |buffer: Buffer| {
+        let data = &kernel.buffers[buffer];
+        let elements = data.literal_elements().filter(|elements| *elements <= MOST_SCALARS);
+        let words: u64 = data.element.leaves.iter().map(|leaf| leaf.scalar.size().div_ceil(4)).sum();
+        elements.filter(|_| data.kind == BufferKind::Private).map_or(0, |elements| elements * words as i64)
+    };
+    written.iter().map(words).sum()
 }
 
 /// Says which `order` directives the loop follows, and why it does not follow others.
