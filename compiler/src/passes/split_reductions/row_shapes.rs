@@ -113,6 +113,8 @@ const LANE_RESULTS: i64 = 32;
 const BUSY_THREADS: i64 = 1024;
 /// Threads of the largest block, of which a multiprocessor holds two.
 const WIDE: i64 = 1024;
+/// Threads of a block for the elements of a row that threads exchange; of shorter rows there are fewer.
+const SHARED_ROW: i64 = 256;
 /// Rows of fewer elements are one warp's.
 const WARP_ROW: i64 = 1024;
 /// 32-bit registers that a thread of four groups or more has beside the elements that it holds.
@@ -245,7 +247,7 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
     let long = match (rows.at_most, rows.reused) {
         (Some(_), _) if !rows.exchanges => WIDE,
         (_, true) => 512,
-        (_, false) => 256,
+        (_, false) => SHARED_ROW,
     };
     let long = said.threads.unwrap_or(long);
     if rows.packs && !several {
@@ -254,6 +256,10 @@ pub fn shapes(kernel: &Kernel, rows: &Rows, target: &TargetFacts) -> Vec<Shape> 
     for vector in widths {
         if (!rows.reused || rows.in_order) && !rows.packs {
             shapes.push(shape("row_warp_walk", 32, None, vector, false));
+        }
+        if said.threads.is_none() && rows.exchanges {
+            let small = [(64, "row_64_walk"), (128, "row_128_walk")];
+            shapes.extend(small.map(|(threads, suffix)| shape(suffix, threads, None, vector, false)));
         }
         if said.threads.is_none() && long < WIDE && rows.count.is_some() {
             shapes.push(Shape { wide: true, ..shape("row_wide_walk", WIDE, None, vector, false) });
@@ -312,6 +318,10 @@ pub fn conditions(rows: &Rows, shape: &Shape, target: &TargetFacts) -> Condition
     if shape.held.is_none() && shape.threads <= 32 && !rows.in_order {
         let next = team.and_then(|team| TEAMS.get(team + 1)).map_or(WARP_ROW, |(_, least, _)| *least);
         conditions = conditions.prefers(compared(BinaryOp::Less, next));
+    }
+    if shape.held.is_none() && rows.exchanges && rows.said.threads.is_none() && shape.threads < SHARED_ROW {
+        // What a thread does for its element is long, and one without an element waits for it.
+        conditions = conditions.prefers(compared(BinaryOp::LessEqual, shape.threads));
     }
     if let (true, Some((count, _))) = (shape.wide, &rows.count) {
         // Each thread of a long row has its share of it in several turns.

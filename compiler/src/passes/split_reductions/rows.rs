@@ -102,7 +102,8 @@ pub fn find(kernel: &Kernel, forall: Inst) -> Option<Rows> {
         in_order: walks_in_order(kernel, body, &loops, &extent) && !exchanges,
         short: exact && meets && !strided && !exchanges,
         at_most: match exchanges {
-            true => Some(STRIDED_ROWS),
+            // Threads with a row each would not find its elements side by side.
+            true => (shared.sectors >= own.sectors).then_some(STRIDED_ROWS),
             false => strided.then(|| STRIDED_ROWS * 32 / i64::try_from(sectors).unwrap_or(i64::MAX)),
         },
         exchanges,
