@@ -19,6 +19,7 @@ mod profile;
 mod python_host;
 mod recognition;
 mod reduce;
+mod regret;
 mod report;
 mod report_browser;
 mod report_support;
