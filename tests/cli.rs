@@ -327,6 +327,42 @@ fn bench_counts_on_the_emulator_and_says_that_it_has_no_time() {
     bench(&["add", "--runs", "0"], 2);
 }
 
+#[test]
+fn bench_measures_schedules_in_turns_and_says_which_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let schedules = "schedule softmax { warps c: 2 }\n// A comment.\nschedule softmax {\n    split c: 4\n}\n\
+                     schedule softmax { block 256 } schedule softmax { warps c: 2 }\n";
+    let file = write(folder.path(), "tried.krn", schedules);
+    let bench = |more: &[&str], code| {
+        let arguments = ["bench", "examples/softmax.krn", "-D", "rows=8", "cols=512", "--device", "emulator"];
+        run(&[&arguments[..], more].concat(), code)
+    };
+    let (out, _) = bench(&["--schedules", &file], 0);
+    assert!(out.contains("as it is") && out.contains("warps c: 2") && out.contains("NO TIME"), "{out}");
+    assert!(out.contains("`split c: 4`: error[E0512]") && out.contains("refused"), "{out}");
+    let (out, _) = bench(&["--schedules", &file, "--json"], 0);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("one JSON object");
+    let rows = value["schedules"].as_array().expect("rows");
+    assert_eq!(rows.len(), 5);
+    let counts: Vec<Option<u64>> = rows.iter().map(|row| row["lane_instructions"].as_u64()).collect();
+    assert!(counts[0].is_some() && counts[1].is_some() && counts[0] != counts[1], "{out}");
+    assert!(counts[2].is_none() && rows[2]["refused"].is_string(), "{out}");
+    // The fourth one says what the second one says.
+    assert_eq!(rows[4]["same_as"], 1);
+    assert!(rows[1]["choice"].as_str().is_some_and(|choice| choice.contains("team of 64 threads")), "{out}");
+    // Another kernel's schedule, no schedule, mistakes.
+    for text in [
+        "schedule other { block 64 }",
+        "// none\n",
+        "schedule softmax { block }",
+        "fn f(x: f32) -> f32 { x }",
+    ] {
+        let (_, err) = bench(&["--schedules", &write(folder.path(), "wrong.krn", text)], 1);
+        assert!(err.contains("wrong.krn"), "{err}");
+    }
+    bench(&["--schedules", &file, "--general"], 2);
+}
+
 /// Reference against emulator: every example, every small kernel and a share of the benchmarks, at the shapes of `krn test`.
 #[test]
 fn every_example_and_test_kernel_agrees_with_the_reference() {

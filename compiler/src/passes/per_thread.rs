@@ -55,6 +55,8 @@ const MAX_BODY: usize = 300;
 /// A body of no more waits for memory: its blocks are small (H200, of 256 and of 128 threads: shallow water 146 us and 119, a wave
 /// 227 and 220; implied volatilities 391 and 416).
 const LIGHT: usize = 96;
+/// A body of more loads has enough of them under way by itself, where each brings a scalar.
+const MANY_LOADS: usize = 32;
 /// Loops of fewer iterations are not worth it.
 const MIN_EXTENT: i128 = 4096;
 
@@ -198,6 +200,7 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
                         let elsewhere = fewer_elsewhere(kernel, forall);
                         let body = kernel.insts[forall].regions[0];
                         let of_code = 2 * MAX_BODY / distinct(kernel, body).max(1);
+                        let of_code = if loads(kernel, body) > MANY_LOADS { 1 } else { of_code };
                         let most = (SCALARS / elsewhere).min(1 << of_code.max(1).ilog2());
                         (plan.serial * plan.vector).min(most.max(1))
                     });
@@ -295,6 +298,13 @@ fn fewer_elsewhere(kernel: &mut Kernel, forall: Inst) -> u64 {
             }
         }
     }
+    count
+}
+
+/// How many loads a body has.
+fn loads(kernel: &Kernel, body: Block) -> usize {
+    let mut count = 0;
+    kernel.walk(body, &mut |_, inst| count += usize::from(kernel.insts[inst].opcode.is_load()));
     count
 }
 
@@ -452,7 +462,8 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
         None => stored.unwrap_or(0).max(narrowest),
     };
     let loaded = found.iter().filter(|access| access.loads).map(|access| access.step).max().unwrap_or(1);
-    let suits = if loaded > narrowest { suits(kernel, body, loaded) } else { most };
+    let is_mixed = loaded >= WORD_BYTES * narrowest || elsewhere(kernel, forall) > 1;
+    let suits = if is_mixed { suits(kernel, body, loaded) } else { most };
     let vector = per_vector(widest).clamp(1, most).min(suits);
     let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
@@ -513,8 +524,15 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     Some(Plan::new(1, serial))
 }
 
-/// How many neighbours suit a thread, where it loads wider elements than the narrowest: four at least, more where these are few
-/// instructions, and no more than four vectors of what is loaded. (H200, 8 bits to an element of the result: `f64 > limit` 128 us
+/// How many elements a thread has along the other axes.
+fn elsewhere(kernel: &Kernel, forall: Inst) -> u64 {
+    let axes = kernel.insts[forall].payload.axes();
+    let factors = axes[..axes.len().saturating_sub(1)].iter().flat_map(|axis| &kernel.axes[*axis].factors);
+    factors.filter(|factor| factor.level == Level::Serial).filter_map(|factor| factor.size).product()
+}
+
+/// How many neighbours suit a thread, where it loads words for bytes, or has several elements along other axes: four at least,
+/// more where these are few instructions, and no more than four vectors of what is loaded. (H200, 8 bits to an element of the result: `f64 > limit` 128 us
 /// with 16, 103 with 8; boxes that overlap, two ways, 241 and 182 us with 16, 155 and 106 with 4; a byte of each `f32` 58.6 with
 /// 16, 61.6 with 4.)
 fn suits(kernel: &Kernel, body: Block, loaded: u64) -> u64 {

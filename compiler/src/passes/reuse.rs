@@ -19,7 +19,7 @@
 //! A spread loop of two or more axes without loops inside; loads from buffers that the launch does not write, equal
 //! but for constants in one subscript, which moves with the axis and no other. Subscripts that are clamped to their axis, or wrap
 //! around at its end, count as what they are away from the edges. Not where the schedule says
-//! `block`, or something of the loop's axes.
+//! another `block`, or something of the loop's axes.
 
 mod work;
 
@@ -47,8 +47,6 @@ struct Tile {
     rows: Option<usize>,
     /// Whether the body is long: perhaps what reductions have become, which `map` would copy as they were.
     is_long: bool,
-    /// Whether neighbours compute the same, and perhaps read other elements.
-    of_work: bool,
 }
 
 /// The most instructions of a short body, the elements that a thread then gets, and the warps of a block. 7 points of f32 on an
@@ -80,18 +78,18 @@ impl Pass for Reuse {
     }
 
     fn run(&self, kernel: &mut Kernel, context: &PassContext) -> Changed {
-        if kernel.schedule.block().is_some()
-            || context.target.warp_size != 32
-            || context.target.max_threads < 256
-        {
+        if context.target.warp_size != 32 || context.target.max_threads < 256 {
             return Changed::No;
         }
+        let said = kernel.schedule.block();
+        let fits = |tile: &Tile| said.is_none_or(|threads| u64::from(threads) == tile.warps * 32);
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let Some(forall) = plain_loop(kernel, launch) else { continue };
-            let shares = |kernel: &mut Kernel| of_work(kernel, launch, forall, &context.target);
-            let Some(tile) = plan(kernel, forall).or_else(|| shares(kernel)) else { continue };
-            changed |= apply(kernel, launch, forall, tile);
+            changed |= match plan(kernel, forall) {
+                Some(tile) => fits(&tile) && apply(kernel, launch, forall, tile),
+                None => share_work(kernel, launch, forall, &context.target),
+            };
         }
         changed.into()
     }
@@ -262,11 +260,16 @@ fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
     };
     let counts: Vec<usize> = (0..last).map(repeated).collect();
     let most = counts.iter().copied().max().filter(|most| *most > 0)?;
-    let axis = counts.iter().position(|count| *count == most)?;
+    let is_most = |count: &usize| *count == most;
+    // The edges of planes are far apart.
+    let axis = match are_edged {
+        true => counts.iter().rposition(is_most)?,
+        false => counts.iter().position(is_most)?,
+    };
     let rows = (0..last).rev().find(|at| *at != axis && counts[*at] > 0);
     // Where edges are tested, warps along a second axis would each test other ones.
     let rows = rows.filter(|_| !are_edged);
-    Some(Tile { axis, elements, warps, rows, is_long, of_work: false })
+    Some(Tile { axis, elements, warps, rows, is_long })
 }
 
 /// How many results an iteration stores.
@@ -276,21 +279,30 @@ fn stores(kernel: &Kernel, body: Block) -> usize {
     count
 }
 
-/// What a loop gets along whose outer axes neighbours compute the same.
-fn of_work(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> Option<Tile> {
-    let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return None };
-    let last = last_open(kernel, &axes).filter(|last| last + 1 == axes.len())?;
+/// Gives a thread several elements along an outer axis along which neighbours compute the same, or where a thread that moves one
+/// vector has more to do to find its place; whether it did.
+fn share_work(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
+    let axes = kernel.insts[forall].payload.axes().to_vec();
+    let Some((_, outer)) = axes.split_last() else { return false };
     let is_said = axes.iter().any(|axis| {
         let (name, schedule) = (&kernel.axes[*axis].name, &kernel.schedule);
         schedule.tile(name).is_some() || schedule.warps(name).is_some() || schedule.per_thread(name).is_some()
     });
     let body = kernel.insts[forall].regions[0];
     if is_said || distinct(kernel, body) > LONG.0 {
-        return None;
+        return false;
     }
-    let outer: Vec<usize> = (0..last).filter(|at| is_open(kernel, axes[*at])).collect();
-    let axis = work::shared(kernel, launch, (forall, &outer), target)?;
-    Some(Tile { axis, elements: work::ELEMENTS, warps: LONG.2, rows: None, is_long: true, of_work: true })
+    let is_alone = |axis: &Axis| kernel.axes[*axis].factors == [Factor { level: Level::Grid, size: None }];
+    let open: Vec<usize> = (0..outer.len()).filter(|at| is_alone(&axes[*at])).collect();
+    let Some(found) = work::shared(kernel, launch, (forall, &open), target) else { return false };
+    let axis = axes[found.axis];
+    kernel.axes[axis].factors.push(Factor { level: Level::Serial, size: Some(work::ELEMENTS) });
+    let (launch, name) = (kernel.launches[launch].name.clone(), kernel.axes[axis].name.clone());
+    // In a body that was made straight code `map` would find other factors.
+    kernel.schedule.leave_unsaid(&launch);
+    let reason = format!("neighbours along `{name}` {}", found.why);
+    kernel.schedule.chose(&launch, Directive::PerThread { axis: name, count: work::ELEMENTS as u32 }, reason);
+    true
 }
 
 /// The last axis that the grid has, of two at least: those behind it are short, and the lanes' alone.
@@ -340,8 +352,7 @@ fn apply(kernel: &mut Kernel, launch: Launch, forall: Inst, tile: Tile) -> bool 
     }
     let reason = "small blocks end and start more evenly";
     kernel.schedule.chose(&launch, Directive::Block(block), reason);
-    let does = if tile.of_work { "compute the same" } else { "read the same elements" };
-    let reason = format!("neighbours along `{axis}` {does}");
+    let reason = format!("neighbours along `{axis}` read the same elements");
     kernel.schedule.chose(&launch, Directive::PerThread { axis, count }, reason);
     if tile.rows.is_some() {
         let reason = format!("neighbours along `{rows}` read the same elements");
