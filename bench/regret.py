@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """What the compiler's choices cost beside others: times of schedules of many kernels, for `tests/regret.rs`.
 
-    bench/regret.py propose --krn KRN [--bodies 64] [--seed 1] --table FILE
-    bench/regret.py time --krn KRN --table tests/regret.table [--only KERNEL ...] [--best 6]
+    bench/regret.py propose --krn KRN --table FILE [--bodies 64] [--seed 1]
+    bench/regret.py time --krn KRN [--table FILE] [--only KERNEL ...] [--best 6]
 
 `propose` draws kernels of `bench/breadth/` that are one launch, and for each of them up to 24 schedules that differ in what
-becomes of them: threads of a block, vectors, elements and warps along each name, pieces, tiles. The even ones are `fit`: what
-they say may be looked at when rules of the compiler are changed; the odd ones are `held`, and the test counts those. It needs
-no GPU. `time` measures all of them, with `krn bench --schedules`, and writes the table anew: a row a schedule, its median in
+becomes of them: threads of a block, vectors, elements and warps along each name, pieces, tiles. What the `fit` ones say may be
+looked at when rules of the compiler are changed; the `held` ones are for the test. It needs no GPU. `time` measures all of them, with `krn bench --schedules`, and writes the table anew: a row a schedule, its median in
 microseconds, what was asked for and what the compiler made of it. Schedules that are refused, or the same code as another one,
 leave the table; with `--best` so many are measured that were the fastest, and the others stay. Needs a GPU, half a second a row.
 """
@@ -189,7 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["propose", "time"])
     parser.add_argument("--krn", required=True)
-    parser.add_argument("--table", required=True)
+    parser.add_argument("--table", default=str(ROOT / "tests" / "regret.table"))
     parser.add_argument("--bodies", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*")

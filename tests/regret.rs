@@ -1,10 +1,11 @@
 //! What the compiler's choices cost beside others that were measured: `tests/regret.table` has the times of schedules of kernels
 //! from `bench/breadth/`, on one GPU, and what the compiler made of each (`bench/regret.py` writes it).
 //!
-//! The regret of a kernel is the time of the compiler's own choice by the least of its rows. Half of the kernels are `held`: they
-//! are not looked at when rules are changed, and their mean counts here. A choice that is in no row has no time: then
-//! `bench/regret.py time --only KERNEL` measures the kernel again, on a GPU; without one, `KRN_ACCEPT_REGRET=1` writes a row with `?`
-//! for it, of which there may be few.
+//! The regret of a kernel is the time of the compiler's own choice by the least of its rows. Kernels that are `held` are not looked
+//! at when rules are changed; what is aimed at are the limits for these. Those that are `fit` may be looked at, and their
+//! limits are what has been reached: they may only fall. A choice that is in no row has no time: then `bench/regret.py time
+//! --only KERNEL` measures the kernel again, on a GPU; without one, `KRN_ACCEPT_REGRET=1` writes a row with `?` for it, of which
+//! there may be few.
 
 use krn_compiler::manifest::Value;
 use krn_compiler::source::SourceFile;
@@ -15,10 +16,16 @@ const TABLE: &str = "tests/regret.table";
 /// What the first row of a kernel asks for: nothing.
 const OWN: &str = "-";
 /// Kernels whose choices nobody has measured, at most.
-const UNKNOWN: usize = 6;
-/// The most that the geometric mean of the held kernels may be, and the worst of them.
-const MEAN: f64 = 1.05;
-const WORST: f64 = 1.20;
+const UNKNOWN: usize = 8;
+
+/// The most that the geometric mean of some kernels' regrets may be, and the worst of them.
+struct Limits {
+    mean: f64,
+    worst: f64,
+}
+
+const HELD: Limits = Limits { mean: 1.05, worst: 1.20 };
+const FIT: Limits = Limits { mean: 1.10, worst: 2.50 };
 
 struct Row {
     /// Microseconds; none where nobody has measured it.
@@ -105,7 +112,7 @@ fn write(head: &str, bodies: &[Body]) {
 fn choices_cost_little_more_than_the_best_that_was_measured() {
     let (head, mut bodies) = table();
     assert!(bodies.len() >= 60, "{} kernels", bodies.len());
-    let (mut unknown, mut held, mut report) = (Vec::new(), Vec::new(), String::new());
+    let (mut unknown, mut held, mut fit, mut report) = (Vec::new(), Vec::new(), Vec::new(), String::new());
     for body in &mut bodies {
         let choice = chosen(body);
         let best = body.rows.iter().filter_map(|row| row.time).fold(f64::INFINITY, f64::min);
@@ -114,7 +121,8 @@ fn choices_cost_little_more_than_the_best_that_was_measured() {
         match time {
             Some(time) => {
                 report.push_str(&format!("{:.3} {}\n", time / best, body.head));
-                held.extend(body.is_held.then_some((time / best, body.kernel.clone())));
+                let side = if body.is_held { &mut held } else { &mut fit };
+                side.push((time / best, body.kernel.clone()));
             }
             None => {
                 if !body.rows.iter().any(|row| same(&row)) {
@@ -134,8 +142,16 @@ fn choices_cost_little_more_than_the_best_that_was_measured() {
         unknown.len(),
         unknown.join("\n")
     );
-    let mean = (held.iter().map(|(regret, _)| regret.ln()).sum::<f64>() / held.len() as f64).exp();
-    assert!(mean <= MEAN, "the geometric mean of {} kernels is {mean:.3}\n{report}", held.len());
-    let worst: Vec<&(f64, String)> = held.iter().filter(|(regret, _)| *regret > WORST).collect();
-    assert!(worst.is_empty(), "{worst:?}\n{report}");
+    for (regrets, limits) in [(&held, HELD), (&fit, FIT)] {
+        let sum: f64 = regrets.iter().map(|(regret, _)| regret.ln()).sum();
+        let mean = (sum / regrets.len().max(1) as f64).exp();
+        assert!(
+            mean <= limits.mean,
+            "the geometric mean of {} kernels is {mean:.3}\n{report}",
+            regrets.len()
+        );
+        let worst: Vec<&(f64, String)> =
+            regrets.iter().filter(|(regret, _)| *regret > limits.worst).collect();
+        assert!(worst.is_empty(), "{worst:?}\n{report}");
+    }
 }

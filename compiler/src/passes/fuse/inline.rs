@@ -16,8 +16,8 @@
 //!
 //! One loop fills the temporary and does nothing else: a few additions, multiplications and comparisons of a few loads, none of
 //! them of a place that memory says. Every load of it moves with all of the loops around it, which are parallel loops and
-//! reductions: where one element is read again and again, as the operand of a product is, it is better made once. The loads
-//! are few. What all readers read then is no more than what is written and read now. Nothing in between writes what the
+//! reductions: where one element is read again and again, as the operand of a product is, it is better made once; by a window of
+//! literal length only what few operations make is made again for each step. The loads are few. What all readers read then is no more than what is written and read now. Nothing in between writes what the
 //! elements are made of. The schedule says nothing about the array, nor about an axis of the loop that has another name where
 //! it is read.
 
@@ -130,7 +130,13 @@ fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> O
             let loops = loops_around(kernel, parents, kernel.launches[*launch].body, *load)?;
             let indices = loops.iter().flat_map(|inst| &kernel.blocks[kernel.insts[*inst].regions[0]].params);
             let moves = indices.into_iter().all(|index| affine.any_depends(subscripts, *index));
-            if !moves || reads_memory(kernel, subscripts) || !is_unscheduled(kernel, producer, &loops, buffer)
+            let times = times(kernel, params.len(), &loops)?;
+            let is_few =
+                times == 1 || times * cost.operations <= MOST_OPERATIONS && times * cost.loads <= MOST_READ;
+            if !moves
+                || !is_few
+                || reads_memory(kernel, subscripts)
+                || !is_unscheduled(kernel, producer, &loops, buffer)
             {
                 return None;
             }
@@ -154,9 +160,22 @@ fn plans(kernel: &Kernel, parents: &Parents, buffer: Buffer, users: &Users) -> O
     Some(all)
 }
 
+/// How often an element of so many axes is read in these loops: a window of a few steps reads it for each of them. `None` where
+/// that are more than literals say.
+fn times(kernel: &Kernel, axes: usize, loops: &[Inst]) -> Option<usize> {
+    let count = |inst: &Inst| kernel.blocks[kernel.insts[*inst].regions[0]].params.len();
+    if loops.iter().map(count).sum::<usize>() <= axes {
+        return Some(1);
+    }
+    let steps = loops.iter().filter(|inst| kernel.insts[**inst].opcode == Opcode::Reduce);
+    let steps = steps.map(|inst| usize::try_from(kernel.literal_iterations(*inst)?).ok());
+    steps.reduce(|all, steps| all?.checked_mul(steps?)).flatten()
+}
+
 /// What an element costs.
 struct Cost {
     loads: usize,
+    operations: usize,
     /// Bytes of what is read for each element of the loop anew.
     bytes: u64,
 }
@@ -194,7 +213,7 @@ impl Cost {
             kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar.size()
         };
         let is_cheap = is_cheap && operations <= MOST_OPERATIONS && loads <= MOST_LOADS;
-        is_cheap.then(|| Cost { loads, bytes: full.iter().map(width).sum() })
+        is_cheap.then(|| Cost { loads, operations, bytes: full.iter().map(width).sum() })
     }
 }
 
