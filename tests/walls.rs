@@ -31,7 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("check", &["source", "diagnostic", "syntax", "data", "builtins", "targets", "algebra", "mutants"]),
     ("ir", &["source", "data", "builtins", "manifest", "layout", "atoms"]),
     ("lower", &["source", "diagnostic", "syntax", "check", "data", "builtins", "manifest", "ir", "mutants"]),
-    ("analysis", &["source", "data", "manifest", "ir", "algebra"]),
+    ("analysis", &["source", "data", "manifest", "ir", "algebra", "layout"]),
     (
         "passes",
         &["source", "data", "algebra", "layout", "atoms", "manifest", "ir", "analysis", "clock", "mutants"],

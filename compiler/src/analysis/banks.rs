@@ -2,40 +2,31 @@
 //!
 //! Shared memory has 32 banks of 4 bytes; bank b holds the words b, b + 32, …. In one wavefront each bank serves one
 //! word, to any number of lanes. Accesses of 8 bytes a lane are served half a warp at a time, those of 16 bytes a
-//! quarter.
+//! quarter. How many wavefronts that makes says the layout room.
+
+use crate::layout::{self, Banks};
 
 /// Banks of shared memory.
 pub const BANKS: u64 = 32;
+/// Lanes of a warp.
+const LANES: u64 = 32;
+
+/// The banks of every GPU, as layouts are asked about them.
+pub fn banks() -> Banks {
+    Banks { count: BANKS, bank_bytes: 4, phases: vec![(4, LANES), (8, LANES / 2), (16, LANES / 4)] }
+}
 
 /// How many wavefronts an access takes in which lane i touches `width` bytes (1 to 16, aligned) from byte
 /// `addresses[i]`.
 pub fn wavefronts(addresses: &[u64], width: u64) -> u32 {
-    addresses.chunks(together(width)).map(|lanes| group_wavefronts(lanes, width)).sum()
+    let offsets: Vec<i64> = addresses.iter().map(|address| *address as i64 * 8).collect();
+    layout::wavefronts(&offsets, width * 8, &banks()).count as u32
 }
 
 /// How many wavefronts an access of a warp takes at least in which each lane touches `width` bytes.
 pub fn least_wavefronts(width: u64) -> u32 {
-    32 / together(width) as u32
-}
-
-/// How many lanes are served at a time.
-fn together(width: u64) -> usize {
-    match width {
-        0..=4 => 32,
-        5..=8 => 16,
-        _ => 8,
-    }
-}
-
-/// Different words a bank, the worst bank.
-fn group_wavefronts(addresses: &[u64], width: u64) -> u32 {
-    let last = |address: u64| (address + width.max(1) - 1) / 4;
-    let mut words: Vec<u64> = addresses.iter().flat_map(|address| address / 4..=last(*address)).collect();
-    words.sort_unstable();
-    words.dedup();
-    let mut counts = [0u32; BANKS as usize];
-    words.iter().for_each(|word| counts[(word % BANKS) as usize] += 1);
-    counts.into_iter().max().unwrap_or(0)
+    let neighbours: Vec<u64> = (0..LANES).map(|lane| lane * width).collect();
+    wavefronts(&neighbours, width)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub use affine::{Affine, Stride};
 pub use alone::{Alone, own_loops};
 pub use ask::{Answer, Conditions, ask, bucket, exact, holds};
 pub use banked::{Banked, banked};
-pub use banks::{BANKS, least_wavefronts, wavefronts};
+pub use banks::{BANKS, banks, least_wavefronts, wavefronts};
 pub use code::{code, is_equal_code, reads_memory};
 pub use conjuncts::conjuncts;
 pub use difference::difference;

@@ -3,20 +3,20 @@
 use super::coordinates::thread_replicas;
 use super::registers::Shape;
 use super::{Lowering, shared};
+use crate::analysis::banks;
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
 use crate::ir::entities::Value;
 use crate::ir::kernel::{Kernel, Payload};
-use crate::layout::{Banks, Conversion, Costs, Staged, ValueLayout};
+use crate::layout::{Conversion, Costs, Staged, ValueLayout};
 use crate::mutants::mutant;
 
 /// What a way costs on every GPU, in issue slots of a warp. A shuffle by a lane's number is no op of the IR: what is not a
 /// renaming goes through shared memory.
 fn costs(scalar: Scalar) -> Costs {
-    let banks = Banks { count: 32, bank_bytes: 4, phases: vec![(4, 32), (8, 16), (16, 8)] };
     // There is no vector of bools.
     let vector_bits = if scalar == Scalar::Bool { scalar.size() * 8 } else { 128 };
-    Costs { shuffle: 2, select: 1, wavefront: 1, barrier: 10, vector_bits, banks }
+    Costs { shuffle: 2, select: 1, wavefront: 1, barrier: 10, vector_bits, banks: banks() }
 }
 
 impl Lowering<'_> {
