@@ -1,10 +1,12 @@
 """Tests of the benchmark scripts that need no GPU: python3 -m unittest discover bench"""
 
 import math
+import tempfile
 import unittest
 
 import changed
 import mutants
+import regret
 import sizes
 import table
 import timing
@@ -235,6 +237,31 @@ class PassMutants(unittest.TestCase):
         passes, missed = mutants.counted(text)
         self.assertEqual(passes, {"licm": [2, 1], "cse": [1, 1]})
         self.assertEqual(missed, ["licm: a bound"])
+
+
+class Regret(unittest.TestCase):
+    TEXT = """kernel other(x: f32[n]) -> y: f32[n] { y[i] = x[i] }
+kernel rows(x: f32[m, n], g: f32[n]) -> y: f32[m] {
+    forall r in m {
+        y[r] = sum(c: x[r, c] * g[c])
+    }
+}
+"""
+
+    def test_a_kernels_names_are_those_of_its_loops_and_arrays(self):
+        text = regret.kernel_text(self.TEXT, "rows")
+        self.assertTrue(text.startswith("kernel rows") and text.endswith("}"))
+        self.assertEqual(regret.names(text), (["r"], ["c"], ["x", "g", "y"]))
+        schedules = regret.schedules("rows", text)
+        self.assertEqual(schedules, regret.schedules("rows", text))
+        self.assertIn("warps c: 4", schedules)
+
+    def test_a_table_is_written_as_it_was_read(self):
+        rows = [["12.5", "", "team of 32 threads, 16 bytes", "block 256"], ["?", "warps c: 2", "", ""]]
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/t.table"
+            regret.write(path, "a GPU", [("bench/a.krn:rows | m=4 | - | fit", rows)])
+            self.assertEqual(regret.read(path), [("bench/a.krn:rows | m=4 | - | fit", rows)])
 
 
 if __name__ == "__main__":
