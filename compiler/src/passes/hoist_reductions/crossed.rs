@@ -19,8 +19,8 @@
 //! do short arrays of literal lengths, which a thread holds in registers, and longer ones where there are iterations enough for the
 //! machine: each thread that it holds has one, and in memory each iteration would.
 //!
-//! Where there are fewer iterations than the machine has threads, a loop over more axes than another one beside it is cut off as
-//! well: it is no row of the team that takes the others.
+//! A loop over more axes than another one beside it is cut off as well: it is no row of the team that takes the others, and memory
+//! does not have its elements as the threads of the loop around it would walk them.
 //!
 //! # Preconditions
 //!
@@ -50,12 +50,8 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let Some(forall) = kernel.only_loop(launch) else { return false };
     let body = kernel.insts[forall].regions[0];
     let insts = insts_of(kernel, body);
-    let is_wide = |kernel: &mut Kernel| {
-        let at = wide(kernel, &insts)?;
-        are_few(kernel, launch, forall, target).then_some(at)
-    };
     let crossed = crossed(kernel, &insts);
-    let Some(at) = crossed.or_else(|| is_wide(kernel)) else { return false };
+    let Some(at) = crossed.or_else(|| wide(kernel, &insts)) else { return false };
     let (first, second) = insts.split_at(at);
     let private = private_of_both(kernel, first, second);
     let root = kernel.launches[launch].body;
