@@ -89,7 +89,16 @@ fn step(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         let conditions = worth::conditions(kernel, found, target);
         conditions.is_some_and(|conditions| ask(kernel, launch, &conditions) == Answer::Yes)
     };
-    let all = found::all(kernel, launch);
-    let Some(found) = all.into_iter().find(|found| pays(kernel, found)) else { return false };
-    write::rewrite(kernel, launch, &found).is_some()
+    found::all(kernel, launch).into_iter().any(|found| {
+        if !pays(kernel, &found) {
+            return false;
+        }
+        // What nobody uses is swept away on the way.
+        let before = kernel.clone();
+        let is_written = write::rewrite(kernel, launch, &found).is_some();
+        if !is_written {
+            *kernel = before;
+        }
+        is_written
+    })
 }
