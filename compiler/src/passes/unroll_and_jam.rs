@@ -35,7 +35,7 @@ use super::straight::code_of;
 use crate::analysis::{Affine, Answer, Conditions, Uses, ask, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Block, Buffer, Inst, Value};
+use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::kernel::{BlockData, BufferKind, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
@@ -81,7 +81,7 @@ impl Pass for UnrollAndJam {
             }
             if are_jammed {
                 // What they filled is accessed at literal places now.
-                let small = small_arrays(kernel);
+                let small = promote::small_arrays(kernel);
                 promote::into_values(kernel, root, |buffer| small.contains(&buffer));
                 changed = true;
             }
@@ -95,13 +95,6 @@ impl Pass for UnrollAndJam {
         }
         changed.into()
     }
-}
-
-/// Arrays of a thread that are small enough to be values.
-fn small_arrays(kernel: &Kernel) -> Vec<Buffer> {
-    let small =
-        kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private && promote::is_small(data));
-    small.map(|(buffer, _)| buffer).collect()
 }
 
 /// A loop over few results of reductions.

@@ -11,15 +11,13 @@ use crate::{changed_ptx, files, messages, numbers};
 use krn_compiler::manifest::KernelManifest;
 use krn_runtime::verify::Sizes;
 use krn_runtime::{Device, Measured};
+use schedules::Turns;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 pub fn run(options: &BenchOptions) -> Result<()> {
-    if let Some(path) = &options.schedules {
-        return schedules::run(options, path);
-    }
     let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
     let device = open(options.device)?;
     let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
@@ -40,6 +38,18 @@ pub fn run(options: &BenchOptions) -> Result<()> {
     let Chosen { sizes, files, work } =
         choose(&options.measure, seed, &request, &device, program, typed, kernel.manifest())?;
     let sources = sources(&request, &kernel, &sizes, files, seed)?;
+    if let Some(path) = &options.schedules {
+        let turns = Turns {
+            source: &source,
+            device: &device,
+            compile: &compile,
+            measure: &options.measure,
+            kernel: &typed.name,
+            sizes: &sizes,
+            sources: &sources,
+        };
+        return turns.run(path, options.json);
+    }
     let Cold { measured, sets, .. } = measure_cold(&options.measure, &device, &kernel, &sizes, &sources)?;
     let log = module.log();
     if !log.is_empty() {

@@ -1,18 +1,14 @@
 //! `krn bench --schedules`: schedules of one kernel, measured in turns.
 
-use super::super::run::open;
-use crate::arguments::{BenchOptions, MeasureArguments, MessageFormat};
+use crate::arguments::{MeasureArguments, MessageFormat};
 use crate::exit::{Failure, INPUT, Result, USAGE};
-use crate::measuring::{Chosen, Quantiles, Source, choose, measure_cold, sources};
-use crate::request::{Request, directives, pick};
+use crate::measuring::{Quantiles, Source, measure_cold};
 use crate::{files, messages, numbers, table};
 use krn_compiler::diagnostic::render::{RenderOptions, render};
 use krn_compiler::manifest::Value;
 use krn_compiler::source::{SourceFile, Span};
 use krn_compiler::syntax::ast::{Item, ScheduleItem};
-use krn_compiler::{
-    Compilation, CompileError, CompileOptions, SymbolValues, Variants, compile, explain_choice, syntax,
-};
+use krn_compiler::{CompileError, CompileOptions, SymbolValues, Variants, compile, explain_choice, syntax};
 use krn_runtime::verify::Sizes;
 use krn_runtime::{Device, Measured, Module};
 use serde_json::json;
@@ -38,39 +34,147 @@ struct Candidate {
     instructions: Option<u64>,
 }
 
-pub fn run(options: &BenchOptions, path: &Path) -> Result<()> {
-    let source = messages::load(&options.kernel.file, MessageFormat::Human)?;
-    let device = open(options.device)?;
-    let mut compile = messages::options_for(&options.kernel, &options.compile, device.capability())?;
-    compile.only.clone_from(&options.kernel.kernel);
-    let own = messages::compile(&source, &compile, options.kernel.kernel.as_deref(), MessageFormat::Human)?;
-    let typed = pick(&own.program, &options.kernel)?;
-    let name = typed.name.clone();
-    let others = schedules_of(path, &name)?;
-    let module = device.load(&own.compiled)?;
-    let kernel = module.kernel(&name)?;
-    let request = Request::parse(&options.kernel, &[], kernel.manifest(), directives(&source, typed)?)?;
-    let seed = options.kernel.seed;
-    let Chosen { sizes, files, work: _ } =
-        choose(&options.measure, seed, &request, &device, &own.program, typed, kernel.manifest())?;
-    let sources = sources(&request, &kernel, &sizes, files, seed)?;
-    let mut candidates: Vec<Candidate> = Vec::new();
-    let mut codes: Vec<Option<String>> = Vec::new();
-    for text in std::iter::once(None).chain(others.iter().map(Some)) {
-        let source = text.map_or_else(|| source.clone(), |text| with_schedule(&source, &name, text));
-        let text = text.cloned().unwrap_or_else(|| OWN.to_string());
-        let (candidate, code) = candidate(&device, &source, &compile, (&name, &sizes), text);
-        let same_as =
-            code.as_ref().and_then(|code| codes.iter().position(|known| known.as_ref() == Some(code)));
-        codes.push(code);
-        candidates.push(Candidate { same_as, ..candidate });
+/// What all schedules have in common.
+pub struct Turns<'a> {
+    pub source: &'a SourceFile,
+    pub device: &'a Device,
+    pub compile: &'a CompileOptions,
+    pub measure: &'a MeasureArguments,
+    pub kernel: &'a str,
+    pub sizes: &'a Sizes,
+    pub sources: &'a [Source],
+}
+
+impl Turns<'_> {
+    /// Measures the kernel as it is and with each schedule of a file, and prints what they take.
+    pub fn run(&self, path: &Path, as_json: bool) -> Result<()> {
+        let others = schedules_of(path, self.kernel)?;
+        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut codes: Vec<Option<String>> = Vec::new();
+        for text in std::iter::once(None).chain(others.iter().map(Some)) {
+            let source = text
+                .map_or_else(|| self.source.clone(), |text| with_schedule(self.source, self.kernel, text));
+            let text = text.cloned().unwrap_or_else(|| OWN.to_string());
+            let (candidate, code) = self.candidate(&source, text);
+            let same_as =
+                code.as_ref().and_then(|code| codes.iter().position(|known| known.as_ref() == Some(code)));
+            codes.push(code);
+            candidates.push(Candidate { same_as, ..candidate });
+        }
+        self.measure(&mut candidates)?;
+        files::print(&match as_json {
+            true => format!("{}\n", self.json(&candidates)),
+            false => self.text(&candidates),
+        })
     }
-    measure(&options.measure, &device, (&name, &sizes, &sources), &mut candidates)?;
-    let text = match options.json {
-        true => format!("{}\n", as_json(&candidates, source.name(), &name, &device, &sizes)),
-        false => as_text(&candidates, source.name(), &name, &device, &sizes),
-    };
-    files::print(&text)
+
+    /// Compiles a candidate; with it, the PTX of what was compiled for these sizes.
+    fn candidate(&self, source: &SourceFile, text: String) -> (Candidate, Option<String>) {
+        let dims = self.sizes.dims.iter().map(|(name, size)| (name.clone(), Value::Int((*size).into())));
+        let values: SymbolValues = dims.collect();
+        let of_sizes = CompileOptions { ir: true, variants: Variants::For(values), ..self.compile.clone() };
+        let compiled = compile(source, &of_sizes).map_err(|error| said(source, error)).and_then(|special| {
+            let general = compile(source, self.compile).map_err(|error| said(source, error))?;
+            let module = self.device.load(&general.compiled).map_err(|error| error.to_string())?;
+            Ok((module, special))
+        });
+        let (code, choice, ptx) = match compiled {
+            Ok((module, special)) => {
+                (Ok(module), explain_choice(&special, self.kernel), Some(special.compiled.ptx))
+            }
+            Err(message) => (Err(message), None, None),
+        };
+        (Candidate { text, code, choice, same_as: None, runs: Vec::new(), instructions: None }, ptx)
+    }
+
+    /// Measures all that have code of their own, in rounds.
+    fn measure(&self, candidates: &mut [Candidate]) -> Result<()> {
+        let runs = self.measure.runs.unwrap_or(RUNS);
+        let rounds = if self.device.is_emulator() { 1 } else { ROUNDS.min(runs) };
+        for round in 0..rounds {
+            let of_round = runs / rounds + u32::from(round < runs % rounds);
+            let options = MeasureArguments { runs: Some(of_round), ..self.measure.clone() };
+            for candidate in candidates.iter_mut().filter(|candidate| candidate.same_as.is_none()) {
+                let Ok(module) = &candidate.code else { continue };
+                match measure_cold(
+                    &options,
+                    self.device,
+                    &module.kernel(self.kernel)?,
+                    self.sizes,
+                    self.sources,
+                ) {
+                    Ok(cold) => match cold.measured {
+                        Measured::Time { runs, .. } => candidate.runs.extend(runs),
+                        Measured::Instructions(count) => candidate.instructions = Some(count),
+                    },
+                    Err(failure) if failure.code == USAGE => return Err(failure),
+                    Err(failure) => candidate.code = Err(failure.message().to_string()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, candidates: &[Candidate]) -> String {
+        let mut text = format!(
+            "{}: {}{} on {}\n",
+            self.source.name(),
+            self.kernel,
+            table::with(self.sizes),
+            self.device.description()
+        );
+        if self.device.is_emulator() {
+            text.push_str("  NO TIME: the emulator counts, it does not measure\n");
+        }
+        let first = candidates.first().and_then(|own| quantiles(candidates, own));
+        let mut rows = vec![vec!["schedule".to_string(), "median".to_string(), "of the first".to_string()]];
+        let mut refused = String::new();
+        for candidate in candidates {
+            let schedule = one_line(&candidate.text);
+            let taken = quantiles(candidates, candidate);
+            let time = match (&candidate.code, taken) {
+                (Err(message), _) => {
+                    refused.push_str(&format!("  `{schedule}`: {message}\n"));
+                    "refused".to_string()
+                }
+                (_, Some(taken)) => numbers::duration(Duration::from_secs_f64(taken.median)),
+                _ => {
+                    let counted = candidate.same_as.map_or(candidate, |at| &candidates[at]).instructions;
+                    counted
+                        .map_or_else(String::new, |count| format!("{} instructions", numbers::grouped(count)))
+                }
+            };
+            let ratio = first.zip(taken).map(|(first, taken)| format!("{:.3}", taken.median / first.median));
+            rows.push(vec![schedule, time, ratio.unwrap_or_default()]);
+        }
+        text.push_str(&table::align(&rows));
+        text + &refused
+    }
+
+    fn json(&self, candidates: &[Candidate]) -> serde_json::Value {
+        let row = |candidate: &Candidate| {
+            let taken = quantiles(candidates, candidate);
+            json!({
+                "schedule": one_line(&candidate.text),
+                "choice": candidate.choice,
+                "refused": candidate.code.as_ref().err(),
+                "same_as": candidate.same_as,
+                "median_s": taken.map(|taken| taken.median),
+                "min_s": taken.map(|taken| taken.least),
+                "p90_s": taken.map(|taken| taken.p90),
+                "runs_s": candidate.runs.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
+                "lane_instructions": candidate.instructions,
+            })
+        };
+        json!({
+            "file": self.source.name(),
+            "kernel": self.kernel,
+            "device": self.device.description(),
+            "emulator": self.device.is_emulator(),
+            "dims": self.sizes.dims,
+            "schedules": candidates.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
 }
 
 /// The texts of a file's schedules, which have to be of this kernel.
@@ -119,38 +223,6 @@ fn with_schedule(source: &SourceFile, kernel: &str, schedule: &str) -> SourceFil
     SourceFile::new(source.name(), format!("{text}\n{schedule}\n"))
 }
 
-/// Compiles a candidate; with it, the PTX of what was compiled for these sizes.
-fn candidate(
-    device: &Device,
-    source: &SourceFile,
-    options: &CompileOptions,
-    (name, sizes): (&str, &Sizes),
-    text: String,
-) -> (Candidate, Option<String>) {
-    let of_sizes = options_of(options, sizes);
-    let compiled = compile(source, &of_sizes).map_err(|error| said(source, error)).and_then(|special| {
-        let general = compile(source, options).map_err(|error| said(source, error))?;
-        let module = device.load(&general.compiled).map_err(|error| error.to_string())?;
-        Ok((module, special))
-    });
-    let of = |special: &Compilation| (explain_choice(special, name), special.compiled.ptx.clone());
-    let (code, choice, ptx) = match compiled {
-        Ok((module, special)) => {
-            let (choice, ptx) = of(&special);
-            (Ok(module), choice, Some(ptx))
-        }
-        Err(message) => (Err(message), None, None),
-    };
-    (Candidate { text, code, choice, same_as: None, runs: Vec::new(), instructions: None }, ptx)
-}
-
-/// For the code of these sizes alone.
-fn options_of(options: &CompileOptions, sizes: &Sizes) -> CompileOptions {
-    let dims = sizes.dims.iter().map(|(name, size)| (name.clone(), Value::Int((*size).into())));
-    let values: SymbolValues = dims.collect();
-    CompileOptions { ir: true, variants: Variants::For(values), ..options.clone() }
-}
-
 /// Why a candidate is none, in one line.
 fn said(source: &SourceFile, error: CompileError) -> String {
     match error {
@@ -162,65 +234,9 @@ fn said(source: &SourceFile, error: CompileError) -> String {
     }
 }
 
-/// Measures all that have code of their own, in rounds.
-fn measure(
-    options: &MeasureArguments,
-    device: &Device,
-    (name, sizes, sources): (&str, &Sizes, &[Source]),
-    candidates: &mut [Candidate],
-) -> Result<()> {
-    let runs = options.runs.unwrap_or(RUNS);
-    let rounds = if device.is_emulator() { 1 } else { ROUNDS.min(runs) };
-    for round in 0..rounds {
-        let of_round = runs / rounds + u32::from(round < runs % rounds);
-        let options = MeasureArguments { runs: Some(of_round), ..options.clone() };
-        for candidate in candidates.iter_mut().filter(|candidate| candidate.same_as.is_none()) {
-            let Ok(module) = &candidate.code else { continue };
-            match measure_cold(&options, device, &module.kernel(name)?, sizes, sources) {
-                Ok(cold) => match cold.measured {
-                    Measured::Time { runs, .. } => candidate.runs.extend(runs),
-                    Measured::Instructions(count) => candidate.instructions = Some(count),
-                },
-                Err(failure) if failure.code == USAGE => return Err(failure),
-                Err(failure) => candidate.code = Err(failure.message().to_string()),
-            }
-        }
-    }
-    Ok(())
-}
-
 /// What a candidate took, or the one with the same code.
 fn quantiles(candidates: &[Candidate], candidate: &Candidate) -> Option<Quantiles> {
     Quantiles::of(&candidate.same_as.map_or(candidate, |at| &candidates[at]).runs)
-}
-
-fn as_text(candidates: &[Candidate], file: &str, kernel: &str, device: &Device, sizes: &Sizes) -> String {
-    let mut text = format!("{file}: {kernel}{} on {}\n", table::with(sizes), device.description());
-    if device.is_emulator() {
-        text.push_str("  NO TIME: the emulator counts, it does not measure\n");
-    }
-    let first = candidates.first().and_then(|own| quantiles(candidates, own));
-    let mut rows = vec![vec!["schedule".to_string(), "median".to_string(), "of the first".to_string()]];
-    let mut refused = String::new();
-    for candidate in candidates {
-        let schedule = one_line(&candidate.text);
-        let taken = quantiles(candidates, candidate);
-        let time = match (&candidate.code, taken) {
-            (Err(message), _) => {
-                refused.push_str(&format!("  `{schedule}`: {message}\n"));
-                "refused".to_string()
-            }
-            (_, Some(taken)) => numbers::duration(Duration::from_secs_f64(taken.median)),
-            _ => {
-                let counted = candidate.same_as.map_or(candidate, |at| &candidates[at]).instructions;
-                counted.map_or_else(String::new, |count| format!("{} instructions", numbers::grouped(count)))
-            }
-        };
-        let ratio = first.zip(taken).map(|(first, taken)| format!("{:.3}", taken.median / first.median));
-        rows.push(vec![schedule, time, ratio.unwrap_or_default()]);
-    }
-    text.push_str(&table::align(&rows));
-    text + &refused
 }
 
 /// A schedule in one line: its directives.
@@ -228,35 +244,4 @@ fn one_line(text: &str) -> String {
     let body = text.split_once('{').map_or(text, |(_, body)| body.trim_end().trim_end_matches('}'));
     let lines = body.lines().map(|line| line.split("//").next().unwrap_or_default().trim());
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
-}
-
-fn as_json(
-    candidates: &[Candidate],
-    file: &str,
-    kernel: &str,
-    device: &Device,
-    sizes: &Sizes,
-) -> serde_json::Value {
-    let row = |candidate: &Candidate| {
-        let taken = quantiles(candidates, candidate);
-        json!({
-            "schedule": one_line(&candidate.text),
-            "choice": candidate.choice,
-            "refused": candidate.code.as_ref().err(),
-            "same_as": candidate.same_as,
-            "median_s": taken.map(|taken| taken.median),
-            "min_s": taken.map(|taken| taken.least),
-            "p90_s": taken.map(|taken| taken.p90),
-            "runs_s": candidate.runs.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
-            "lane_instructions": candidate.instructions,
-        })
-    };
-    json!({
-        "file": file,
-        "kernel": kernel,
-        "device": device.description(),
-        "emulator": device.is_emulator(),
-        "dims": sizes.dims,
-        "schedules": candidates.iter().map(row).collect::<Vec<_>>(),
-    })
 }

@@ -17,8 +17,8 @@
 //! One loop fills the temporary and does nothing else: a few additions, multiplications and comparisons of a few loads, none of
 //! them of a place that memory says. Every load of it moves with all of the loops around it, which are parallel loops and
 //! reductions: where one element is read again and again, as the operand of a product is, it is better made once; by a window of
-//! literal length only what few operations make is made again for each step. The loads are few. What all readers read then is no more than what is written and read now. Nothing in between writes what the
-//! elements are made of. The schedule says nothing about the array, nor about an axis of the loop that has another name where
+//! literal length only what few operations make is made again for each step. The loads are few. What all readers read then is
+//! no more than what is written and read now. Nothing in between writes what the elements are made of. The schedule says nothing about the array, nor about an axis of the loop that has another name where
 //! it is read.
 
 use super::super::pass::{Changed, Pass, PassContext};

@@ -20,8 +20,14 @@ pub const SMALL: i64 = 16;
 /// Scalars of the largest array that registers hold.
 pub const MOST_SCALARS: i64 = 64;
 
+/// The arrays of threads that are small.
+pub fn small_arrays(kernel: &Kernel) -> Vec<Buffer> {
+    let private = kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private);
+    private.filter(|(_, data)| is_small(data)).map(|(buffer, _)| buffer).collect()
+}
+
 /// Whether an array has so few elements, none of them narrow, that values are better wherever subscripts are literals.
-pub fn is_small(data: &BufferData) -> bool {
+fn is_small(data: &BufferData) -> bool {
     data.literal_elements().is_some_and(|elements| elements <= SMALL)
         && !data.element.leaves.iter().any(|leaf| leaf.scalar.is_narrow())
 }

@@ -13,7 +13,7 @@
 use crate::analysis::Uses;
 use crate::ir::Parents;
 use crate::ir::entities::{Axis, Block, Buffer, Inst, Launch};
-use crate::ir::kernel::{BufferKind, Kernel};
+use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::iterations::{places, straight_code};
@@ -23,9 +23,7 @@ use cranelift_entity::EntitySet;
 /// Makes values of the arrays of a launch that are accessed at literal places; whether there were any.
 pub fn into_values(kernel: &mut Kernel, launch: Launch) -> bool {
     let body = kernel.launches[launch].body;
-    let private =
-        kernel.buffers.iter().filter(|(_, data)| data.kind == BufferKind::Private && promote::is_small(data));
-    let private: Vec<Buffer> = private.map(|(buffer, _)| buffer).collect();
+    let private = promote::small_arrays(kernel);
     if private.is_empty() {
         return false;
     }

@@ -34,8 +34,8 @@ pub struct Shared {
 /// column beside a product, 30,000 x 1,500: 275 us one by one, 173 with two). There have to be threads enough when each has
 /// several elements along it.
 ///
-/// So it is with the outermost axis of a loop over many that only moves elements (H200, pages of 64 numbers of 8 bits to numbers of
-/// 16: 113 us one by one, 76 by four; windows of an image 134 and 103).
+/// So it is with the outermost axis of a loop over many that only moves elements (H200, by four of another axis: pages of 64 numbers
+/// of 8 bits to numbers of 16, 113 us one by one and 76; windows of an image 134 and 103).
 pub fn shared(
     kernel: &mut Kernel,
     launch: Launch,
