@@ -71,7 +71,9 @@ fn vector_conditions(
     axis: &LoopAxis,
     lanes: u64,
 ) -> Option<Vec<Expr>> {
-    let moving = leaves.iter().filter(|(.., moves)| *moves);
+    let mut moving = leaves.iter().filter(|(.., moves)| *moves).peekable();
+    // What is the same along it would be one scalar many times.
+    moving.peek()?;
     let needed = moving.map(|(inst, ..)| pattern.vector_condition(*inst, axis, lanes));
     Some(needed.collect::<Option<Vec<_>>>()?.concat())
 }
