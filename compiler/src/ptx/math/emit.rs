@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 
 use super::MathFunction;
 use super::arith::{Arith, Double, Format, Reduced};
+use super::trigonometric::Angle;
 use crate::ptx::EntryBuilder;
 use crate::ptx::instruction::*;
 use crate::ptx::operand::{Operand, PredOperand, Reg};
@@ -347,6 +348,44 @@ pub fn emit<T: Copy + Into<Operand>>(
         Type::F64 => apply::<Wide>(builder, function, &args),
         _ => apply::<Narrow>(builder, function, &args),
     }
+}
+
+/// An [`Angle`] in registers.
+#[derive(Clone, Copy)]
+pub struct KnownAngle {
+    sin: Operand,
+    cos: Operand,
+    quarters: Operand,
+}
+
+/// Appends a sine or cosine, of `known` where there is one of its argument; of other functions nothing.
+pub fn emit_of_angle(
+    builder: &mut EntryBuilder,
+    function: MathFunction,
+    (ty, x): (Type, Reg),
+    known: Option<KnownAngle>,
+) -> Option<(Reg, KnownAngle)> {
+    match ty {
+        Type::F64 => of_angle::<Wide>(builder, function, x.into(), known),
+        _ => of_angle::<Narrow>(builder, function, x.into(), known),
+    }
+}
+
+fn of_angle<W: Precision>(
+    builder: &mut EntryBuilder,
+    function: MathFunction,
+    x: Operand,
+    known: Option<KnownAngle>,
+) -> Option<(Reg, KnownAngle)> {
+    let emitter =
+        Emitter::<W> { builder: RefCell::new(builder), name: function.name(), precision: PhantomData };
+    let angle = match known {
+        Some(KnownAngle { sin, cos, quarters }) => Angle { sin, cos, quarters },
+        None => Angle::of(&emitter, function, x)?,
+    };
+    let result = angle.apply(&emitter, function, x);
+    let known = KnownAngle { sin: angle.sin, cos: angle.cos, quarters: angle.quarters };
+    Some((emitter.register(W::FLOAT, result), known))
 }
 
 fn apply<W: Precision>(builder: &mut EntryBuilder, function: MathFunction, args: &[Operand]) -> Reg {

@@ -22,11 +22,12 @@ mod tests;
 pub mod trigonometric;
 
 pub use crate::builtins::MathFunction;
-pub use emit::emit;
+pub use emit::{KnownAngle, emit, emit_of_angle};
 pub use fast::emit_fast;
 
 use arith::Arith;
 use host::{HostF64, OffF32};
+use trigonometric::Angle;
 
 impl MathFunction {
     /// The function on any arithmetic.
@@ -43,6 +44,11 @@ impl MathFunction {
             [x, y] => function(a, *x, *y),
             _ => panic!("{} takes two arguments", self.name()),
         };
+        if let [x] = args
+            && let Some(angle) = Angle::of(a, self, *x)
+        {
+            return angle.apply(a, self, *x);
+        }
         match self {
             Exp => one(exponential::exp),
             Exp2 => one(exponential::exp2),
@@ -52,11 +58,8 @@ impl MathFunction {
             Log2 => one(logarithm::log2),
             Log10 => one(logarithm::log10),
             Log1p => one(logarithm::log1p),
-            Sin => one(trigonometric::sin),
-            Cos => one(trigonometric::cos),
+            Sin | Cos | Sinpi | Cospi => panic!("{} takes one argument", self.name()),
             Tan => one(trigonometric::tan),
-            Sinpi => one(trigonometric::sinpi),
-            Cospi => one(trigonometric::cospi),
             Asin => one(inverse::asin),
             Acos => one(inverse::acos),
             Atan => one(inverse::atan),

@@ -2,6 +2,7 @@
 
 use super::arith::{Arith, Double, Reduced};
 use super::reduction::{HALF_PI_PAIR_32, HALF_PI_PAIR_64, reduce};
+use crate::builtins::MathFunction;
 
 // Fitted by xtask/math/fit.py: (sin r / r - 1) / r², in r², over |r| <= π/4.
 const SIN32: [f64; 4] =
@@ -44,11 +45,59 @@ fn kernels<A: Arith>(a: &A, r: Double<A>) -> (Double<A>, Double<A>) {
     (sin, cos)
 }
 
+/// What sine and cosine of one argument have in common.
+pub struct Angle<A: Arith> {
+    /// Of the argument less quarter turns.
+    pub sin: A::F,
+    pub cos: A::F,
+    /// How many quarter turns.
+    pub quarters: A::I,
+}
+
+impl<A: Arith> Clone for Angle<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A: Arith> Copy for Angle<A> {}
+
+impl<A: Arith> Angle<A> {
+    fn new(a: &A, (r, quarters): Reduced<A>) -> Self {
+        let (sin, cos) = kernels(a, r);
+        Self { sin: a.add(sin.hi, sin.lo), cos: a.add(cos.hi, cos.lo), quarters }
+    }
+
+    /// The angle of a function's argument; `None` of a function that is no sine or cosine.
+    pub fn of(a: &A, function: MathFunction, x: A::F) -> Option<Self> {
+        match function {
+            MathFunction::Sin | MathFunction::Cos => Some(Self::new(a, reduce(a, x))),
+            MathFunction::Sinpi | MathFunction::Cospi => Some(Self::new(a, reduce_half_turns(a, x))),
+            _ => None,
+        }
+    }
+
+    /// The function of its argument, where it is one of those with an angle.
+    pub fn apply(self, a: &A, function: MathFunction, x: A::F) -> A::F {
+        let zero = A::float(0.0);
+        match function {
+            MathFunction::Sin => tiny(a, x, by_quadrant(a, self, self.quarters)),
+            MathFunction::Sinpi => {
+                // Of an integer ±0 with its sign.
+                let result = by_quadrant(a, self, self.quarters);
+                a.select(a.eq(result, zero), a.with_sign(zero, x), result)
+            }
+            // Of half of an odd integer +0: of -0 the sum makes that.
+            MathFunction::Cospi => a.add(by_quadrant(a, self, a.int_add(self.quarters, A::int(1))), zero),
+            _ => by_quadrant(a, self, a.int_add(self.quarters, A::int(1))),
+        }
+    }
+}
+
 /// The sine where bit 0 of `q` is clear, the cosine where it is set, negated where bit 1 is set.
-fn by_quadrant<A: Arith>(a: &A, r: Double<A>, q: A::I) -> A::F {
-    let (sin, cos) = kernels(a, r);
+fn by_quadrant<A: Arith>(a: &A, angle: Angle<A>, q: A::I) -> A::F {
     let even = a.int_eq(a.int_and(q, A::int(1)), A::int(0));
-    let value = a.select(even, a.add(sin.hi, sin.lo), a.add(cos.hi, cos.lo));
+    let value = a.select(even, angle.sin, angle.cos);
     let sign = a.shl(a.int_and(q, A::int(2)), A::int(i64::from(A::FORMAT.bits) - 2));
     a.with_bits(a.int_xor(a.bits(value), sign))
 }
@@ -57,16 +106,6 @@ fn by_quadrant<A: Arith>(a: &A, r: Double<A>, q: A::I) -> A::F {
 fn tiny<A: Arith>(a: &A, x: A::F, result: A::F) -> A::F {
     let limit = A::float(A::pick(2f64.powi(-13), 2f64.powi(-28)));
     a.select(a.lt(a.abs(x), limit), x, result)
-}
-
-pub fn sin<A: Arith>(a: &A, x: A::F) -> A::F {
-    let (r, q) = reduce(a, x);
-    tiny(a, x, by_quadrant(a, r, q))
-}
-
-pub fn cos<A: Arith>(a: &A, x: A::F) -> A::F {
-    let (r, q) = reduce(a, x);
-    by_quadrant(a, r, a.int_add(q, A::int(1)))
 }
 
 /// The quotient of the two, its rounding errors and theirs put right by one correction.
@@ -97,19 +136,4 @@ fn reduce_half_turns<A: Arith>(a: &A, x: A::F) -> Reduced<A> {
     let (half_hi, half_lo) = A::pick(HALF_PI_PAIR_32, HALF_PI_PAIR_64);
     let angle: Double<A> = Double::product(a, r, A::float(2.0 * half_hi));
     (Double::new(angle.hi, a.fma(r, A::float(2.0 * half_lo), angle.lo)), q)
-}
-
-/// sin(πx); of an integer ±0 with its sign.
-pub fn sinpi<A: Arith>(a: &A, x: A::F) -> A::F {
-    let (r, q) = reduce_half_turns(a, x);
-    let (result, zero) = (by_quadrant(a, r, q), A::float(0.0));
-    a.select(a.eq(result, zero), a.with_sign(zero, x), result)
-}
-
-/// cos(πx); of a half of an odd integer +0.
-pub fn cospi<A: Arith>(a: &A, x: A::F) -> A::F {
-    let (r, q) = reduce_half_turns(a, x);
-    let result = by_quadrant(a, r, a.int_add(q, A::int(1)));
-    // Of -0 it makes +0.
-    a.add(result, A::float(0.0))
 }

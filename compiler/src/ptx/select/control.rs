@@ -27,9 +27,10 @@ impl Selector<'_> {
     pub fn block(&mut self, block: Block) -> Result<Vec<Operand>, SelectError> {
         // A block without a branch around it has others' checks before it.
         let outer = std::mem::take(&mut self.checks);
-        let draws = self.draws.len();
+        let (draws, angles) = (self.draws.len(), self.angles.len());
         let yields = self.straight_block(block)?;
         self.draws.truncate(draws);
+        self.angles.truncate(angles);
         self.checks = outer;
         Ok(yields)
     }

@@ -69,6 +69,7 @@ pub(super) fn select_entry(
         recordings: Vec::new(),
         load_guard: None,
         draws: Vec::new(),
+        angles: Vec::new(),
         launch,
         ranges: None,
         guard: None,

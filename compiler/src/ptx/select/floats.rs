@@ -82,10 +82,28 @@ impl Selector<'_> {
             self.builder.emit(FloatUnary { op, rounding, ftz, ty, dst, a });
             return;
         }
+        let values = arguments;
         let arguments: Vec<Reg> = arguments.iter().map(|value| self.register(*value)).collect();
+        if let ([x], [register], false) = (values, &arguments[..], fast)
+            && let Some(reg) = self.of_angle(function, ty, (*x, *register))
+        {
+            self.maps.values[result] = Some(reg.into());
+            return;
+        }
         let reg = if fast { math::emit_fast(&mut self.builder, function, &arguments) } else { None };
         let reg = reg.unwrap_or_else(|| self.math(function, ty, &arguments));
         self.maps.values[result] = Some(reg.into());
+    }
+
+    /// A sine or cosine; what both of them need of an argument is computed once.
+    fn of_angle(&mut self, function: MathFunction, ty: Type, (x, register): (Value, Reg)) -> Option<Reg> {
+        let in_half_turns = matches!(function, MathFunction::Sinpi | MathFunction::Cospi);
+        let known = self.angles.iter().find(|(of, _)| *of == (x, in_half_turns)).map(|(_, angle)| *angle);
+        let (reg, angle) = math::emit_of_angle(&mut self.builder, function, (ty, register), known)?;
+        if known.is_none() {
+            self.angles.push(((x, in_half_turns), angle));
+        }
+        Some(reg)
     }
 
     pub fn math(&mut self, function: MathFunction, ty: Type, arguments: &[Reg]) -> Reg {

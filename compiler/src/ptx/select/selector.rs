@@ -98,6 +98,8 @@ pub(super) struct Selector<'a> {
     pub ranges: Option<crate::analysis::Ranges>,
     /// Blocks of random words that were computed in the block that is being selected, and those around it.
     pub draws: Vec<super::random::Draw>,
+    /// What sines and cosines of a value, in half turns or not, have in common, computed likewise.
+    pub angles: Vec<((Value, bool), super::super::math::KnownAngle)>,
     /// What stores and copies depend on.
     pub guard: Option<Reg>,
     pub offsets: OffsetMemo,
