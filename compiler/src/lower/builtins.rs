@@ -1,6 +1,8 @@
 //! Calls of built-in functions.
 
 use super::Lowerer;
+use super::powers::literal_power;
+use crate::builtins::MathFunction;
 use crate::check::typed::{Builtin, Expr};
 use crate::ir::entities::Value;
 use crate::ir::kernel::Payload;
@@ -19,6 +21,11 @@ impl<'a> Lowerer<'a> {
                 .collect();
         }
         let values: Vec<Value> = arguments.iter().map(|argument| self.scalar(argument)).collect();
+        if builtin == Builtin::Math(MathFunction::Pow)
+            && let Some(power) = literal_power(&mut self.builder, values[0], values[1])
+        {
+            return vec![power];
+        }
         let opcode = match builtin {
             Builtin::Clamp => {
                 let low = self.builder.binary(Opcode::Max, values[0], values[1]);

@@ -30,6 +30,7 @@ mod kernel_level;
 mod locals;
 mod naming;
 mod own;
+mod powers;
 mod ranges;
 mod reduce;
 mod schedules;
