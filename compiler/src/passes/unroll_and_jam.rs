@@ -20,8 +20,8 @@
 //! # Preconditions
 //!
 //! The loop is alone in its launch, its extents are literals, and there are at most 64 results of 16,384 terms or more each; or it
-//! fills arrays of an iteration around it, its terms walk something that is the same for all results and that iteration's alone,
-//! and there are at most 16. One reduction stands directly in its body; around it are values, branches, loads and stores, and in its
+//! fills arrays of an iteration around it, its terms walk something that is the same for all results, or in one sector, and that
+//! iteration's alone, and there are at most 16. One reduction stands directly in its body; around it are values, branches, loads and stores, and in its
 //! terms no loops and no checks. The launch reads nothing that it writes. The reduction's bounds are the same for all results. The
 //! schedule says nothing of the axes.
 //!
@@ -32,7 +32,7 @@
 use super::pass::{Changed, Pass, PassContext};
 use super::promote;
 use super::straight::code_of;
-use crate::analysis::{Affine, Answer, Conditions, Uses, ask, written_buffers};
+use crate::analysis::{Affine, Answer, Conditions, SECTOR_BYTES, Stride, Uses, ask, written_buffers};
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Inst, Value};
@@ -128,7 +128,8 @@ impl Found {
         })
     }
 
-    /// Whether what is loaded for all results is walked, and other iterations of the parallel loops around have other elements.
+    /// Whether what is loaded for all results, or lies together for them, is walked, and other iterations of the parallel loops
+    /// around have other elements.
     fn walks_a_row(&self, kernel: &Kernel, root: Block) -> bool {
         let parents = kernel.parents_in(root);
         let around =
@@ -137,7 +138,7 @@ impl Found {
             around.flat_map(|inst| kernel.blocks[kernel.insts[inst].regions[0]].params.to_vec()).collect();
         moves.extend(&kernel.blocks[kernel.insts[self.reduce].regions[0]].params);
         let mut affine = Affine::new(kernel);
-        self.shared(kernel)
+        self.together(kernel)
             .into_iter()
             .any(|load| moves.iter().all(|index| affine.any_depends(&kernel.insts[load].arguments, *index)))
     }
@@ -190,6 +191,25 @@ impl Found {
             shared.extend((data.opcode == Opcode::Load && !differs).then_some(inst));
         });
         shared
+    }
+
+    /// What is loaded in the terms from the same sector for all results.
+    fn together(&self, kernel: &Kernel) -> Vec<Inst> {
+        let params = &kernel.blocks[self.body].params;
+        let mut affine = Affine::new(kernel);
+        let mut found = Vec::new();
+        kernel.walk(kernel.insts[self.reduce].regions[0], &mut |_, inst| {
+            let mut apart = params.iter().enumerate().map(|(at, param)| match affine.stride(inst, *param) {
+                Stride::Bytes(stride) => {
+                    let most = self.places.iter().map(|place| place[at].unsigned_abs()).max().unwrap_or(0);
+                    stride.unsigned_abs().saturating_mul(most)
+                }
+                Stride::Symbolic | Stride::Irregular => u64::MAX,
+            });
+            let is_load = kernel.insts[inst].opcode == Opcode::Load;
+            found.extend((is_load && apart.all(|bytes| bytes < SECTOR_BYTES)).then_some(inst));
+        });
+        found
     }
 
     /// Makes one reduction of those of all results.
