@@ -1,6 +1,6 @@
 //! Loops that keep local arrays in memory: registers have no numbers that change from round to round.
 
-use super::reductions::ranges;
+use super::reductions::{literal_ranges, ranges};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
 use crate::ir::kernel::{BufferKind, Definition, Kernel, Level, Payload};
@@ -11,7 +11,7 @@ use crate::passes::promote::MOST_SCALARS;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Instructions of all rounds of the loops that are straight code for the sake of arrays.
+/// Instructions that are left of all rounds of the loops that are straight code for the sake of arrays.
 const MOST_INSTS: i64 = 2048;
 
 /// The loops in a body of which local arrays would be in registers, were they straight code.
@@ -44,7 +44,8 @@ pub fn loops(kernel: &Kernel, body: Block) -> FxHashSet<Inst> {
             found = all;
         }
     }
-    found.retain(|inst| kernel.insts[*inst].opcode != Opcode::Reduce);
+    // Short reductions become straight code anyway.
+    found.retain(|inst| kernel.insts[*inst].opcode != Opcode::Reduce || ranges(kernel, *inst).is_none());
     found
 }
 
@@ -152,7 +153,20 @@ fn rounds(kernel: &Kernel, inst: Inst, known: &Known) -> Option<Vec<Vec<i64>>> {
     Some(places(axes.into_iter()))
 }
 
-/// How many instructions a block has once these loops are straight code, unless they are more than some.
+/// Notes what an instruction gives where it is a number in this round; whether it is.
+fn is_number(kernel: &Kernel, inst: Inst, known: &mut Known) -> bool {
+    let data = &kernel.insts[inst];
+    let [result] = data.results[..] else { return false };
+    // What it was in another round.
+    known.remove(&result);
+    let number =
+        if data.opcode.info().effect == Effect::Pure { literal(kernel, result, known) } else { None };
+    known.extend(number.map(|number| (result, number)));
+    number.is_some()
+}
+
+/// How many instructions are left of a block once these loops are straight code, and local arrays registers, unless they are more
+/// than some. What is a number is none, nor is a check that holds; of a branch by a number one side is left.
 fn straight(
     kernel: &Kernel,
     block: Block,
@@ -163,9 +177,22 @@ fn straight(
     let mut count = 0;
     for inst in &kernel.blocks[block].insts {
         let data = &kernel.insts[*inst];
-        count += i64::from(data.opcode != Opcode::Const);
-        let is_counted = loops.contains(inst) && data.opcode != Opcode::Reduce;
-        let rounds = if is_counted { rounds(kernel, *inst, known)? } else { vec![Vec::new()] };
+        if is_number(kernel, *inst, known) {
+            continue;
+        }
+        let decided = match data.opcode {
+            Opcode::If | Opcode::Check => literal(kernel, data.arguments[0], known),
+            _ => None,
+        };
+        if let Some(Constant::Bool(holds)) = decided {
+            let side = data.regions.get(usize::from(!holds));
+            count += side.map_or(Some(0), |side| straight(kernel, *side, loops, known, most - count))?;
+            continue;
+        }
+        let is_register = matches!(data.payload, Payload::Access { buffer, .. }
+            if kernel.buffers[buffer].kind == BufferKind::Private);
+        count += i64::from(!is_register && data.opcode != Opcode::Yield);
+        let rounds = if loops.contains(inst) { rounds(kernel, *inst, known)? } else { vec![Vec::new()] };
         for round in rounds {
             for region in &data.regions {
                 let indices = kernel.blocks[*region].params.iter().zip(&round);
@@ -185,7 +212,7 @@ fn straight(
 /// Whether the schedule leaves it to the compiler or asks for it, and threads do not meet inside.
 fn may_be_straight(kernel: &Kernel, inst: Inst) -> bool {
     if kernel.insts[inst].opcode == Opcode::Reduce {
-        return ranges(kernel, inst).is_some();
+        return literal_ranges(kernel, inst).is_some();
     }
     let Payload::Loop { axes } = &kernel.insts[inst].payload else { return false };
     let free = axes.iter().all(|axis| {

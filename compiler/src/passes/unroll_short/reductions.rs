@@ -12,6 +12,14 @@ const MOST_INSTS: i64 = 512;
 
 /// The ranges of a short reduction, or loop, of which the schedule says nothing.
 pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<Range<i64>>> {
+    let ranges = literal_ranges(kernel, inst)?;
+    let count = kernel.literal_iterations(inst)?;
+    let fits = || count * distinct(kernel, kernel.insts[inst].regions[0]) as i64 <= MOST_INSTS;
+    (count <= MOST_ITERATIONS && fits()).then_some(ranges)
+}
+
+/// The same of one that may be longer.
+pub(super) fn literal_ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<Range<i64>>> {
     let data = &kernel.insts[inst];
     let (Opcode::Reduce | Opcode::For, Payload::Reduce { axes, .. } | Payload::Loop { axes }) =
         (data.opcode, &data.payload)
@@ -28,7 +36,7 @@ pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<Range<i64>>> {
     if steps != Some(1) || !axes.iter().all(is_free) {
         return None;
     }
-    let (ranges, count) = (kernel.literal_ranges(inst)?, kernel.literal_iterations(inst)?);
+    let ranges = kernel.literal_ranges(inst)?;
     let mut plain = true;
     let is_loop = data.opcode == Opcode::For;
     kernel.walk(data.regions[0], &mut |_, inst| {
@@ -41,6 +49,5 @@ pub(super) fn ranges(kernel: &Kernel, inst: Inst) -> Option<Vec<Range<i64>>> {
             plain &= kernel.buffers[buffer].kind != BufferKind::Shared;
         }
     });
-    let fits = || count * distinct(kernel, data.regions[0]) as i64 <= MOST_INSTS;
-    (plain && count <= MOST_ITERATIONS && fits()).then_some(ranges)
+    plain.then_some(ranges)
 }
