@@ -34,10 +34,10 @@ use super::distinct::distinct;
 use super::map::{copies_fit, share_threads};
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::special::{Special, specialize};
-use crate::analysis::{Conditions, Multiples, bucket, factors};
+use crate::analysis::{Conditions, Multiples, bucket, factors, written_by};
 use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
-use crate::ir::op::Opcode;
+use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use crate::manifest::{BinaryOp, Expr};
 
@@ -200,7 +200,8 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
                         let elsewhere = fewer_elsewhere(kernel, forall);
                         let body = kernel.insts[forall].regions[0];
                         let of_code = 2 * MAX_BODY / distinct(kernel, body).max(1);
-                        let of_code = if loads(kernel, body) > MANY_LOADS { 1 } else { of_code };
+                        let is_alone = loads(kernel, body) > MANY_LOADS || is_branch(kernel, body);
+                        let of_code = if is_alone { 1 } else { of_code };
                         let most = (SCALARS / elsewhere).min(1 << of_code.max(1).ilog2());
                         (plan.serial * plan.vector).min(most.max(1))
                     });
@@ -299,6 +300,16 @@ fn fewer_elsewhere(kernel: &mut Kernel, forall: Inst) -> u64 {
         }
     }
     count
+}
+
+/// Whether all that a body loads and stores stands under an `if`: it waits for the condition, and the next element for that (H200, every other spin of a lattice: 286 us with four elements, 224 with one).
+fn is_branch(kernel: &Kernel, body: Block) -> bool {
+    let insts = &kernel.blocks[body].insts;
+    let effect = |inst: &Inst| kernel.insts[*inst].opcode.info().effect;
+    !insts.iter().any(|inst| matches!(effect(inst), Effect::Read | Effect::Write))
+        && insts
+            .iter()
+            .any(|inst| kernel.insts[*inst].opcode == Opcode::If && !written_by(kernel, *inst).is_empty())
 }
 
 /// How many loads a body has.
@@ -467,7 +478,11 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     let vector = per_vector(widest).clamp(1, most).min(suits);
     let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
+    let waits = is_branch(kernel, body);
     let flight = |vector: u64| {
+        if vector == 1 && waits && said.count.is_none() {
+            return 1;
+        }
         let bytes: u64 = found.iter().filter(|access| access.loads).map(|access| access.step * vector).sum();
         let wanted = if vector > 1 { VECTORS_IN_FLIGHT } else { SCALARS_IN_FLIGHT };
         let most = wanted.checked_div(bytes).map_or(1, |count| count.clamp(1, 4));
@@ -520,7 +535,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     if 2 * without >= found.len() {
         return Some(Plan::new(vector, flight(vector)));
     }
-    let serial = said.count.unwrap_or_else(|| flight(1).max(2));
+    let serial = said.count.unwrap_or_else(|| if waits { 1 } else { flight(1).max(2) });
     Some(Plan::new(1, serial))
 }
 

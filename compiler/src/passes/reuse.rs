@@ -85,7 +85,7 @@ impl Pass for Reuse {
         let fits = |tile: &Tile| said.is_none_or(|threads| u64::from(threads) == tile.warps * 32);
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
-            let Some(forall) = plain_loop(kernel, launch) else { continue };
+            let Some(forall) = spread_loop(kernel, launch) else { continue };
             changed |= match plan(kernel, forall) {
                 Some(tile) => fits(&tile) && apply(kernel, launch, forall, tile),
                 None => share_work(kernel, launch, forall, &context.target),
@@ -95,8 +95,8 @@ impl Pass for Reuse {
     }
 }
 
-/// The launch's spread loop, if it has two axes or more and no loop inside.
-fn plain_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
+/// The launch's spread loop, if it has two axes or more.
+fn spread_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
     if kernel.launches[launch].grid.is_some() {
         return None;
     }
@@ -105,14 +105,15 @@ fn plain_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
         let Payload::Loop { axes } = &kernel.insts[**inst].payload else { return false };
         kernel.insts[**inst].opcode == Opcode::Forall && axes.len() > 1
     })?;
-    let mut plain = true;
-    kernel.walk(kernel.insts[forall].regions[0], &mut |_, inst| {
-        plain &= !matches!(
-            kernel.insts[inst].opcode,
-            Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While | Opcode::Atomic
-        );
-    });
-    plain.then_some(forall)
+    (!holds(kernel, forall, |opcode| opcode == Opcode::Atomic)).then_some(forall)
+}
+
+/// Whether an instruction of such a kind stands in a loop.
+fn holds(kernel: &Kernel, forall: Inst, is_wanted: fn(Opcode) -> bool) -> bool {
+    let mut found = false;
+    kernel
+        .walk(kernel.insts[forall].regions[0], &mut |_, inst| found |= is_wanted(kernel.insts[inst].opcode));
+    found
 }
 
 /// Loads that differ in constants alone.
@@ -220,6 +221,9 @@ impl Family {
 }
 
 fn plan(kernel: &Kernel, forall: Inst) -> Option<Tile> {
+    if holds(kernel, forall, Opcode::is_loop) {
+        return None;
+    }
     let Payload::Loop { axes } = &kernel.insts[forall].payload else { return None };
     let last = last_open(kernel, axes)?;
     // How many neighbours along the last axis a thread has is `per_thread`'s to read.

@@ -1,12 +1,13 @@
 //! Axes along which neighbours compute the same.
 
-use crate::analysis::{Affine, Answer, Conditions, ask};
-use crate::ir::entities::{Inst, Launch, Value};
+use crate::analysis::{Affine, Answer, Conditions, ask, trip_count};
+use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
+use crate::passes::unroll_and_jam::is_one_threads;
 
 /// Elements of a thread along such an axis.
 pub const ELEMENTS: u64 = 4;
@@ -17,6 +18,9 @@ const POWER: u64 = 96;
 const LOAD: u64 = 4;
 /// What is shared is so much at least.
 const LEAST: u64 = 32;
+
+/// 32-bit registers of a thread's sums at most.
+const MOST_SUMS: u64 = 64;
 
 /// Axes of a loop from which on a thread has quotients to find its place: the grid has three.
 const MANY_AXES: usize = 4;
@@ -34,6 +38,9 @@ pub struct Shared {
 /// column beside a product, 30,000 x 1,500: 275 us one by one, 173 with two). There have to be threads enough when each has
 /// several elements along it.
 ///
+/// So it is where each iteration walks a window of its own, which is the same along that axis: few of its loads are under way at once
+/// (H200, the gradient of means of 2 x 2, 687 us one by one, 465 with two, 280 with four).
+///
 /// So it is with the outermost axis of a loop over many that only moves elements (H200, by four of another axis: pages of 64 numbers
 /// of 8 bits to numbers of 16, 113 us one by one and 76; windows of an image 134 and 103).
 pub fn shared(
@@ -46,26 +53,44 @@ pub fn shared(
     let params = kernel.blocks[body].params.clone();
     let (mut all, mut varies) = (0, vec![0; params.len()]);
     let mut affine = Affine::new(kernel);
+    let moves = |affine: &mut Affine<'_>, inst, index: &Value| {
+        affine.any_depends(&kernel.insts[inst].arguments, *index)
+    };
     let mut insts = Vec::new();
-    kernel.walk(body, &mut |_, inst| insts.push(inst));
-    for inst in insts {
-        let work = work(kernel, inst);
-        let moves = |affine: &mut Affine<'_>, index: &Value| {
-            affine.any_depends(&kernel.insts[inst].arguments, *index)
-        };
-        let with: Vec<bool> = params.iter().map(|index| moves(&mut affine, index)).collect();
+    weighted(kernel, body, 1, &mut insts);
+    let loops: Vec<Inst> =
+        insts.iter().map(|(inst, _)| *inst).filter(|inst| kernel.insts[*inst].opcode.is_loop()).collect();
+    if !walked_together(kernel, &loops) {
+        return None;
+    }
+    let outer = outer.iter().copied();
+    let outer: Vec<usize> =
+        outer.filter(|at| !loops.iter().any(|inst| moves(&mut affine, *inst, &params[*at]))).collect();
+    for (inst, times) in insts {
+        let work = work(kernel, inst).saturating_mul(times);
+        let with: Vec<bool> = params.iter().map(|index| moves(&mut affine, inst, index)).collect();
         // What is the same along the last axis is computed once for a thread's elements along that one.
         if work == 0 || with.last() != Some(&true) {
             continue;
         }
-        all += work;
-        varies.iter_mut().zip(with).for_each(|(sum, moves)| *sum += if moves { work } else { 0 });
+        all = work.saturating_add(all);
+        varies
+            .iter_mut()
+            .zip(with)
+            .for_each(|(sum, moves)| *sum = work.saturating_mul(moves.into()).saturating_add(*sum));
     }
     let shared = |at: &usize| all - varies[*at];
+    let waits = |affine: &mut Affine<'_>, at: &usize| {
+        loads(kernel, &loops).iter().any(|load| moves(affine, *load, &params[*at]))
+    };
+    let is_window = params.iter().any(|index| loops.iter().any(|inst| moves(&mut affine, *inst, index)));
+    let windowed = outer.iter().copied().find(|at| is_window && waits(&mut affine, at));
     let most = outer.iter().copied().max_by_key(|at| (shared(at), std::cmp::Reverse(*at)))?;
     let found = if shared(&most) >= LEAST && 2 * shared(&most) >= all {
         Shared { axis: most, why: "compute the same" }
-    } else if params.len() >= MANY_AXES && all <= MOVES {
+    } else if let Some(axis) = windowed {
+        Shared { axis, why: "walk the same window" }
+    } else if params.len() >= MANY_AXES && all <= MOVES && loops.is_empty() {
         Shared { axis: outer[0], why: "find their places by the same quotients" }
     } else {
         return None;
@@ -84,6 +109,35 @@ pub fn shared(
         is_long,
     ));
     (ask(kernel, launch, &conditions) == Answer::Yes).then_some(found)
+}
+
+/// Instructions, and how often an iteration comes to them.
+fn weighted(kernel: &Kernel, block: Block, times: u64, insts: &mut Vec<(Inst, u64)>) {
+    for inst in &kernel.blocks[block].insts {
+        insts.push((*inst, times));
+        let is_loop = kernel.insts[*inst].opcode.is_loop();
+        let times = if is_loop { times.saturating_mul(trip_count(kernel, *inst)) } else { times };
+        kernel.insts[*inst].regions.iter().for_each(|region| weighted(kernel, *region, times, insts));
+    }
+}
+
+/// Whether the loops of a body are reductions of one thread, which elements can walk together, with room for all their sums.
+fn walked_together(kernel: &Kernel, loops: &[Inst]) -> bool {
+    let results = loops.iter().flat_map(|inst| &kernel.insts[*inst].results);
+    let words: u64 = results.map(|result| kernel.value_type(*result).size().div_ceil(4)).sum();
+    let is_own = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Reduce && is_one_threads(kernel, *inst);
+    loops.iter().all(is_own) && words * ELEMENTS <= MOST_SUMS
+}
+
+/// What loops load.
+fn loads(kernel: &Kernel, loops: &[Inst]) -> Vec<Inst> {
+    let mut found = Vec::new();
+    for inst in loops {
+        kernel.walk(kernel.insts[*inst].regions[0], &mut |_, inst| {
+            found.extend(kernel.insts[inst].opcode.is_load().then_some(inst));
+        });
+    }
+    found
 }
 
 /// What an instruction costs beside an addition.
