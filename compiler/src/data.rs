@@ -3,11 +3,13 @@
 
 mod arrangement;
 mod constant_bank;
+mod leaf_places;
 mod linear_extent;
 mod values;
 
 pub use arrangement::{CacheMode, Layout, Placement};
 pub use constant_bank::{CONSTANT_BANK_BYTES, ConstantPlace, constant_places};
+pub use leaf_places::LeafPlaces;
 pub use linear_extent::LinearExtent;
 pub use values::Value;
 

@@ -2,7 +2,7 @@
 
 use super::program::Program;
 use super::values::{self, Shown};
-use krn_compiler::data::{ElementType, Layout};
+use krn_compiler::data::{ElementType, Layout, LeafPlaces};
 use krn_compiler::manifest::{ArgumentKind, BufferManifest};
 use krn_compiler::ptx::{Space, Symbol, Tile};
 use krn_runtime::emulator::debug::Moment;
@@ -89,22 +89,9 @@ impl Array {
 
     /// In which allocation a scalar of an element is, and where.
     fn place(&self, leaf: usize, number: u64, scalar: u64) -> (usize, u64) {
-        let leaves = &self.element.leaves;
-        let data = &leaves[leaf];
-        let size = data.scalar.size();
-        match self.layout {
-            Layout::Aos => (0, number * self.element.size + data.offset_of(scalar)),
-            Layout::Soa => (leaf, (number * data.count() + scalar) * size),
-            Layout::Aosoa(width) => {
-                let width = u64::from(width);
-                let bytes = |leaves: &[krn_compiler::data::Leaf]| -> u64 {
-                    leaves.iter().map(|leaf| width * leaf.scalar.size() * leaf.count()).sum()
-                };
-                let (group, within) = (number / width, number % width);
-                let start = group * bytes(leaves) + bytes(&leaves[..leaf]);
-                (0, start + (within * data.count() + scalar) * size)
-            }
-        }
+        let places = LeafPlaces::new(&self.element, self.layout, leaf);
+        let within = places.within_element()[scalar as usize];
+        (places.allocation, places.of_element(number as i64) as u64 + within)
     }
 
     fn read(

@@ -3,12 +3,11 @@
 
 use super::code::reads_memory;
 use super::polynomial::{Atom, Polynomial, polynomial_of};
-use crate::data::Scalar;
+use crate::data::{LeafPlaces, Scalar};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{FoundOwners, Owners};
-use crate::manifest::Layout;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
@@ -223,22 +222,14 @@ impl<'k> Affine<'k> {
             return None;
         };
         let buffer = &kernel.buffers[buffer];
-        let leaf = &buffer.element.leaves[leaf as usize];
-        // Bytes from one element to the next, and from one scalar of the leaf to the next.
-        let (element, inner): (u64, Vec<u64>) = match buffer.layout {
-            Layout::Aos => (buffer.element.size, leaf.strides.clone()),
-            Layout::Soa | Layout::Aosoa(_) => {
-                let suffix = |at: usize| leaf.extents[at + 1..].iter().product::<u64>() * leaf.scalar.size();
-                (leaf.count() * leaf.scalar.size(), (0..leaf.extents.len()).map(suffix).collect())
-            }
-        };
+        let LeafPlaces { element, axes, .. } = LeafPlaces::new(&buffer.element, buffer.layout, leaf as usize);
         let later = |at: usize| {
             let extents = buffer.extents[at + 1..].iter();
             let product =
                 extents.map(polynomial_of).try_fold(Polynomial::constant(1), |all, one| all.multiply(&one?));
             product.and_then(|product| product.scale(element.into()))
         };
-        let inner = inner.into_iter().map(|scale| Some(Polynomial::constant(scale.into())));
+        let inner = axes.into_iter().map(|scale| Some(Polynomial::constant(scale.into())));
         Some((0..buffer.extents.len()).map(later).chain(inner).collect())
     }
 

@@ -1,6 +1,6 @@
 //! Host arrays (C layout) to device images and back: one image an allocation.
 
-use krn_compiler::data::{ElementType, HostArray, Leaf};
+use krn_compiler::data::{ElementType, HostArray, Leaf, LeafPlaces};
 use krn_compiler::manifest::Layout;
 use std::ops::Range;
 
@@ -72,23 +72,13 @@ fn visit(
     mut each: impl FnMut(usize, (usize, usize), usize),
 ) {
     for (number, leaf) in element.leaves.iter().enumerate() {
-        let size = leaf.scalar.size();
-        let offsets = leaf.offsets();
-        let scalars = offsets.len() as u64;
+        let (places, offsets) = (LeafPlaces::new(element, layout, number), leaf.offsets());
+        let within = places.within_element();
         for index in 0..count {
-            for (sub, offset) in offsets.iter().enumerate() {
+            let device = places.of_element(index as i64) as u64;
+            for (offset, sub) in offsets.iter().zip(&within) {
                 let host = index * element.size + offset;
-                let device = match layout {
-                    Layout::Aos => (0, host),
-                    Layout::Soa => (number, (index * scalars + sub as u64) * size),
-                    Layout::Aosoa(width) => {
-                        let width = u64::from(width);
-                        let group = index / width * group_bytes(element, width as u32);
-                        let start: u64 = element.leaves[..number].iter().map(|l| leaf_bytes(l, width)).sum();
-                        (0, group + start + (index % width * scalars + sub as u64) * size)
-                    }
-                };
-                each(host as usize, (device.0, device.1 as usize), size as usize);
+                each(host as usize, (places.allocation, (device + sub) as usize), places.scalar as usize);
             }
         }
     }

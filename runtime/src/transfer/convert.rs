@@ -10,7 +10,7 @@ use crate::launch::module::Module;
 use crate::launch::module_options::ModuleOptions;
 use crate::memory::array::DeviceArray;
 use crate::stream::Stream;
-use krn_compiler::data::{ElementType, Leaf, Scalar};
+use krn_compiler::data::{ElementType, LeafPlaces, Scalar};
 use krn_compiler::manifest::Layout;
 use std::fmt::Write;
 
@@ -68,8 +68,7 @@ impl Conversion {
         for number in 0..from.element().leaves.len() {
             let words = |array: &DeviceArray| {
                 let table = Table::of(array.element(), array.layout(), number);
-                let allocation = if array.layout() == Layout::Soa { number } else { 0 };
-                array.as_words(allocation, table.width, [count.div_ceil(table.group), table.columns])
+                array.as_words(table.allocation, table.width, [count.div_ceil(table.group), table.columns])
             };
             let (source, target) = (words(from), words(to));
             let arguments = [
@@ -85,6 +84,7 @@ impl Conversion {
 
 /// Where a leaf lies in an allocation, in words as wide as its scalar.
 struct Table {
+    allocation: usize,
     /// Bytes of a word.
     width: u64,
     /// Words in a row.
@@ -101,37 +101,16 @@ struct Table {
 
 impl Table {
     fn of(element: &ElementType, layout: Layout, number: usize) -> Self {
-        let leaf = &element.leaves[number];
-        let width = leaf.scalar.size();
-        let dense = |leaf: &Leaf| {
-            let inner = |axis: usize| leaf.extents[axis + 1..].iter().product::<u64>();
-            (0..leaf.extents.len()).map(inner).collect::<Vec<_>>()
-        };
-        match layout {
-            Layout::Aos => Self {
-                width,
-                columns: element.size / width,
-                first: leaf.offset / width,
-                step: 0,
-                strides: leaf.strides.iter().map(|stride| stride / width).collect(),
-                group: 1,
-            },
-            Layout::Soa => {
-                Self { width, columns: leaf.count(), first: 0, step: 0, strides: dense(leaf), group: 1 }
-            }
-            Layout::Aosoa(group) => {
-                let bytes = |leaves: &[Leaf]| -> u64 {
-                    leaves.iter().map(|leaf| u64::from(group) * leaf.count() * leaf.scalar.size()).sum()
-                };
-                Self {
-                    width,
-                    columns: bytes(&element.leaves) / width,
-                    first: bytes(&element.leaves[..number]) / width,
-                    step: leaf.count(),
-                    strides: dense(leaf),
-                    group: u64::from(group),
-                }
-            }
+        let places = LeafPlaces::new(element, layout, number);
+        let (width, (group, row)) = (places.scalar, places.group.unwrap_or((1, places.element)));
+        Self {
+            allocation: places.allocation,
+            width,
+            columns: row / width,
+            first: places.start / width,
+            step: if places.group.is_some() { places.element / width } else { 0 },
+            strides: places.axes.iter().map(|stride| stride / width).collect(),
+            group,
         }
     }
 

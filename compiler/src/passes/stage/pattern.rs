@@ -2,12 +2,12 @@
 //! which of them lie side by side in memory.
 
 use crate::analysis::{Affine, Atom, Polynomial, Stride, polynomial_of, sectors_per_request};
-use crate::data::Scalar;
+use crate::data::{LeafPlaces, Scalar};
 use crate::ir::entities::{Block, Inst, Launch, Symbol, Value};
 use crate::ir::kernel::{BufferKind, Definition, Factor, Kernel, Payload};
 use crate::ir::op::{Combiner, Effect, Opcode};
 use crate::ir::placement::Spread;
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use cranelift_entity::{EntityRef, EntitySet};
 
 /// An axis whose bounds the host can compute.
@@ -246,13 +246,9 @@ impl<'k> Pattern<'k> {
         let kernel = self.kernel;
         let Payload::Access { buffer, leaf } = kernel.insts[access].payload else { return None };
         let data = &kernel.buffers[buffer];
+        let dense = LeafPlaces::new(&data.element, data.layout, leaf as usize).is_dense();
         let leaf = &data.element.leaves[leaf as usize];
         let size = leaf.scalar.size();
-        let dense = match data.layout {
-            Layout::Aos => data.element.size == size,
-            Layout::Soa => leaf.count() == 1,
-            Layout::Aosoa(_) => false,
-        };
         let argument = matches!(data.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
         // There is no vector of bools.
         if !dense

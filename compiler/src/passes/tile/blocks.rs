@@ -3,10 +3,10 @@
 use super::found::{Found, LoopAxis, Seen, multiple_of};
 use super::ways;
 use crate::analysis::{Affine, Answer, Atom, Conditions, Polynomial, ask, polynomial_of};
-use crate::data::Scalar;
+use crate::data::{LeafPlaces, Scalar};
 use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
-use crate::manifest::{BinaryOp, Expr, Layout};
+use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
 use cranelift_entity::EntityRef;
 
@@ -175,12 +175,8 @@ pub fn aligned(
     let data = &kernel.insts[inst];
     let Payload::Access { buffer, leaf } = data.payload else { return None };
     let of = &kernel.buffers[buffer];
+    let is_dense = LeafPlaces::new(&of.element, of.layout, leaf as usize).is_dense();
     let leaf = &of.element.leaves[leaf as usize];
-    let is_dense = match of.layout {
-        Layout::Aos => of.element.size == leaf.scalar.size(),
-        Layout::Soa => leaf.count() == 1,
-        Layout::Aosoa(_) => false,
-    };
     let has_address = matches!(of.kind, BufferKind::Argument { .. } | BufferKind::Scratch);
     // There is no vector of bools.
     let is_scalar = leaf.scalar != Scalar::Bool && leaf.extents.is_empty();

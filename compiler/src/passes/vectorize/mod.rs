@@ -23,7 +23,7 @@ mod candidate;
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::Multiples;
-use crate::data::Scalar;
+use crate::data::{LeafPlaces, Scalar};
 use crate::ir::entities::{Block, Buffer, Inst};
 use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Phases, Short};
 use crate::ir::op::{Constant, Opcode};
@@ -226,16 +226,12 @@ fn scalar_access(
     let usable = rank > 0
         && leaf_data.extents.is_empty()
         && !matches!(buffer_data.kind, BufferKind::Private | BufferKind::Constant(_));
-    let (unit, leaf_offset, allocation) = match buffer_data.layout {
-        Layout::Aos => (buffer_data.element.size, leaf_data.offset, 0),
-        Layout::Soa => (leaf_data.scalar.size(), 0, leaf),
-        Layout::Aosoa(_) => return None,
-    };
-    if !usable {
+    let places = LeafPlaces::new(&buffer_data.element, buffer_data.layout, leaf as usize);
+    if !usable || places.group.is_some() {
         return None;
     }
     let mut indices = Short::from_slice(&data.arguments[..rank]);
-    let (mut unit, mut offset) = (i64::try_from(unit).ok()?, leaf_offset as i64);
+    let (mut unit, mut offset) = (i64::try_from(places.element).ok()?, places.start as i64);
     // Behind a literal in the last axis, of known extent, rows lie side by side as well.
     while let Some(at) = indices.len().checked_sub(1) {
         let (root, literal) = kernel.root_and_literal(indices[at]);
@@ -255,7 +251,7 @@ fn scalar_access(
     let condition = data.arguments.last().filter(|_| conditional);
     let condition = condition.map(|value| values[*value].expand().unwrap_or(*value));
     let (scalar, row) = (leaf_data.scalar, unit);
-    let place = Place { buffer, leaf: allocation, indices, row, scalar, stores, condition };
+    let place = Place { buffer, leaf: places.allocation as u32, indices, row, scalar, stores, condition };
     Some(Candidate { at, inst, place, offset })
 }
 

@@ -1,12 +1,7 @@
 //! Buffers and their layouts become addresses.
 //!
-//! | layout | byte address of leaf `k` of element `e` |
-//! |---|---|
-//! | AoS | `base + e * size + offset_k + sub-array strides` |
-//! | SoA | `base_k + (e * count_k + sub) * size_k` |
-//! | AoSoA(w) | `base + (e / w) * group + start_k + ((e mod w) * count_k + sub) * size_k` |
-//!
-//! where `e` is the row-major position, `sub` the row-major position in the leaf's fixed arrays.
+//! The address is that of the allocation and what [`LeafPlaces`] says of the element's row-major position and of the subscripts of the
+//! leaf's fixed arrays.
 
 use super::super::instruction::*;
 use super::super::operand::{Address, Base, Operand, Reg};
@@ -14,9 +9,10 @@ use super::super::types::{Space, Type};
 use super::SelectError;
 use super::offsets::OffsetKey;
 use super::selector::Selector;
+use crate::data::LeafPlaces;
 use crate::ir::entities::{Buffer, Value};
 use crate::ir::kernel::{BufferKind, Short};
-use crate::manifest::{BinaryOp, Expr, Layout, UnaryOp};
+use crate::manifest::{BinaryOp, Expr, UnaryOp};
 
 impl Selector<'_> {
     /// The address of a leaf, and the state space that it lies in. `indices`: one an axis of the buffer, then
@@ -28,70 +24,36 @@ impl Selector<'_> {
         indices: &[Value],
     ) -> Result<(Space, Address), SelectError> {
         let data = &self.kernel.buffers[buffer];
-        let rank = data.extents.len();
-        let leaf_data = &data.element.leaves[leaf as usize];
-        let (element, sub) = indices.split_at(rank);
-        let (layout, size) = (data.layout, data.element.size);
+        let places = LeafPlaces::new(&data.element, data.layout, leaf as usize);
+        let (element, within) = indices.split_at(data.extents.len());
         let space = self.space(buffer);
-        let allocation = if layout == Layout::Soa { leaf as usize } else { 0 };
-        let Some(base) = self.bases[buffer].get(allocation).copied().flatten() else {
+        let Some(base) = self.bases[buffer].get(places.allocation).copied().flatten() else {
             return Err(self.error(format!("`{}` has no base address in this launch", data.name)));
         };
-        let scalar = leaf_data.scalar.size();
-        let count = leaf_data.count();
-        match layout {
-            Layout::Aos => {
-                let (mut reg, mut constant) = self.offset_from(base, buffer, element, size);
-                constant += leaf_data.offset as i64;
-                let strides = leaf_data.strides.clone();
-                for (index, stride) in sub.iter().zip(strides) {
-                    (reg, constant) = self.add_scaled(reg, constant, *index, stride);
-                }
-                Ok((space, Address::new(Base::Reg(reg), constant)))
-            }
-            Layout::Soa => {
-                let (mut reg, mut constant) = self.offset_from(base, buffer, element, scalar * count);
-                let extents = leaf_data.extents.clone();
-                for (axis, index) in sub.iter().enumerate() {
-                    let stride: u64 = extents[axis + 1..].iter().product::<u64>() * scalar;
-                    (reg, constant) = self.add_scaled(reg, constant, *index, stride);
-                }
-                Ok((space, Address::new(Base::Reg(reg), constant)))
-            }
-            Layout::Aosoa(width) => {
-                let width = u64::from(width);
-                let leaves = &data.element.leaves;
-                let bytes = |leaf: &crate::data::Leaf| width * leaf.scalar.size() * leaf.count();
-                let group: u64 = leaves.iter().map(bytes).sum();
-                let start: u64 = leaves[..leaf as usize].iter().map(bytes).sum();
-                let extents = leaf_data.extents.clone();
+        let (mut reg, mut constant) = match places.group {
+            None => self.offset_from(base, buffer, element, places.element),
+            Some((width, bytes)) => {
                 let position = self.position(buffer, element);
                 let shift = width.trailing_zeros() as i64;
                 let which = self.shift(ShiftOp::Right, Type::U64, position, shift.into());
-                let within = self.logic(LogicBinaryOp::And, Type::B64, position, (width as i64 - 1).into());
-                let mut reg = self.multiply_add(which.into(), group, base.into());
-                reg = self.multiply_add(within.into(), count * scalar, reg.into());
-                let mut constant = start as i64;
-                for (axis, index) in sub.iter().enumerate() {
-                    let stride: u64 = extents[axis + 1..].iter().product::<u64>() * scalar;
-                    (reg, constant) = self.add_scaled(reg, constant, *index, stride);
-                }
-                Ok((space, Address::new(Base::Reg(reg), constant)))
+                let in_group = self.logic(LogicBinaryOp::And, Type::B64, position, (width as i64 - 1).into());
+                let group = self.multiply_add(which.into(), bytes, base.into());
+                (self.multiply_add(in_group.into(), places.element, group.into()), 0)
             }
+        };
+        constant += places.start as i64;
+        for (index, stride) in within.iter().zip(places.axes) {
+            (reg, constant) = self.add_scaled(reg, constant, *index, stride);
         }
+        Ok((space, Address::new(Base::Reg(reg), constant)))
     }
 
     /// Bytes from one place to the next one along the last subscript, where they are always as many.
     pub fn last_stride(&self, buffer: Buffer, leaf: u32) -> Option<i64> {
         let data = &self.kernel.buffers[buffer];
-        let leaf = &data.element.leaves[leaf as usize];
-        let bytes = match (data.layout, leaf.strides.last()) {
-            (Layout::Aos, Some(stride)) => *stride,
-            (Layout::Aos, None) => data.element.size,
-            (Layout::Soa, _) => leaf.scalar.size(),
-            (Layout::Aosoa(_), _) => return None,
-        };
-        bytes.try_into().ok()
+        let places = LeafPlaces::new(&data.element, data.layout, leaf as usize);
+        let bytes = places.axes.last().copied().unwrap_or(places.element);
+        if places.group.is_some() { None } else { bytes.try_into().ok() }
     }
 
     pub fn space(&self, buffer: Buffer) -> Space {
