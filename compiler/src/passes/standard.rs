@@ -11,6 +11,7 @@ use super::forward_stores::ForwardStores;
 use super::fuse::{Fuse, Inline};
 use super::fuse_launches::FuseLaunches;
 use super::fuse_multiply_add::FuseMultiplyAdd;
+use super::fuse_reductions::FuseReductions;
 use super::guards::Guards;
 use super::hoist_checks::HoistChecks;
 use super::hoist_reductions::HoistReductions;
@@ -29,6 +30,7 @@ use super::peel::Peel;
 use super::per_thread::PerThread;
 use super::pin_windows::PinWindows;
 use super::privatize::Privatize;
+use super::promote_elements::PromoteElements;
 use super::rebase_reductions::RebaseReductions;
 use super::recognize_reductions::RecognizeReductions;
 use super::reduce_atomics::ReduceAtomics;
@@ -78,6 +80,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(RebaseReductions), false),
         // Before all that counts parallel loops.
         (Arc::new(Parallelize), false),
+        // After these two, which look for loops that are reductions, or parallel: for those that keep their order.
+        (Arc::new(PromoteElements), false),
         // Before `merge_axes`, which is for what all accesses agree on.
         (Arc::new(Delinearize), false),
         // After `join_branches`, to which the sides of a branch are alike; before `merge_axes`, which merges what is left of an axis.
@@ -134,6 +138,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(LowerTiles), true),
         // After `lower_tiles`: for launches of loops; before `map`, which gives axes their threads.
         (Arc::new(CoalesceAxes), false),
+        // After all that takes reductions for teams, tiles and launches of their own; before `map`, which is for what is left.
+        (Arc::new(FuseReductions), false),
         (Arc::new(Map), true),
         // Looks at axes and their factors, and writes the launches that it makes with explicit threads.
         (Arc::new(Stage::default()), false),

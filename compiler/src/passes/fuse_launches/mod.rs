@@ -41,6 +41,7 @@ mod place;
 mod reductions;
 mod rename;
 mod rests;
+pub(super) mod walks;
 
 use super::fill::rows_fill;
 use super::pass::{Changed, Pass, PassContext, TargetFacts};

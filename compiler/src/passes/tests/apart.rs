@@ -318,6 +318,13 @@ const PLACES: &[(&str, Place)] = &[
         for_sizes(at("accesses/odd_rows.krn", "digits", &[("c", 3), ("n", 40)])),
     ),
     ("forward_stores: memory holds all of a narrow number", at("locals/stored.krn", "rounded", &[("n", 70)])),
+    ("promote_elements: all of an array is one place", at("locals/promoted.krn", "two_places", &[("n", 33)])),
+    (
+        "promote_elements: every turn comes to all",
+        at("locals/promoted.krn", "some_have", &[("n", 40), ("m", 33)]),
+    ),
+    ("promote_elements: all are stored first", at("locals/promoted.krn", "steps", &[("n", 33)])),
+    ("promote_elements: all loops run", at("locals/promoted.krn", "rounds", &[("n", 33)])),
     ("forward_stores: all turns are the first", at("locals/stored.krn", "rounds", &[("n", 33)])),
     (
         "coalesce_axes: parts begin where the array does",

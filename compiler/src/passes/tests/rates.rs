@@ -13,6 +13,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("fold", 200),
     ("recognize_reductions", 60),
     ("parallelize", 20),
+    ("promote_elements", 20),
     ("delinearize", 30),
     ("merge_axes", 20),
     ("fuse_launches", 20),
