@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """What the compiler's choices cost beside others: times of schedules of many kernels, for `tests/regret.rs`.
 
-    bench/regret.py propose --krn KRN --table FILE [--bodies 64] [--seed 1]
+    bench/regret.py propose --krn KRN [--table FILE] [--bodies 64] [--seed 1] [--use fit|held]
     bench/regret.py time --krn KRN [--table FILE] [--only KERNEL ...] [--best 6]
 
 `propose` draws kernels of `bench/breadth/` that are one launch, and for each of them up to 24 schedules that differ in what
-becomes of them: threads of a block, vectors, elements and warps along each name, pieces, tiles. What the `fit` ones say may be
-looked at when rules of the compiler are changed; the `held` ones are for the test. It needs no GPU. `time` measures all of them, with `krn bench --schedules`, and writes the table anew: a row a schedule, its median in
+becomes of them: threads of a block, vectors, elements and warps along each name, pieces, tiles. They join those that the table
+has. What the `fit` ones say may be looked at when rules of the compiler are changed; the `held` ones are for the test alone. It
+needs no GPU.
+
+`time` measures all of them, with `krn bench --schedules`, and writes the table anew: a row a schedule, its median in
 microseconds, what was asked for and what the compiler made of it. Schedules that are refused, or the same code as another one,
-leave the table; with `--best` so many are measured that were the fastest, and the others stay. Needs a GPU, half a second a row.
+leave the table; with `--best` so many are measured that were the fastest, and the others stay. It says nothing of kernels that
+are `held`. Needs a GPU, half a second a row.
 """
 
 import argparse
@@ -101,17 +105,21 @@ def explained(krn, file, kernel, dims, schedule):
     return "\n".join(line for line in lines if not line.startswith(("// made", "// relies", "// chosen", "// faster", "//   ")))
 
 
-def propose(krn, bodies, seed, table):
+def propose(krn, bodies, seed, table, use):
     sys.path.insert(0, str(ROOT / "bench" / "breadth"))
     sys.path.append(str(ROOT / "bench"))
-    from unseen20_workloads import WORKLOADS
+    from unseen21_workloads import WORKLOADS
 
     drawn = sorted(WORKLOADS, key=lambda workload: workload.name)
     random.Random(seed).shuffle(drawn)
-    found = []
+    found, device = read(table)
+    wanted = len(found) + bodies
+    there = [head.split(" | ")[0] for head, _ in found]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for workload in drawn:
             file = f"bench/breadth/{workload.file}"
+            if f"{file}:{workload.name}" in there:
+                continue
             own = explained(krn, file, workload.name, workload.dims, None)
             forms = [line for line in (own or "").splitlines() if line.startswith("//")]
             if len(forms) != 1 or "," in forms[0].split(":")[0]:
@@ -127,12 +135,11 @@ def propose(krn, bodies, seed, table):
                 continue
             sizes = ",".join(f"{name}={size}" for name, size in workload.dims.items())
             values = ",".join(f"{name}={value}" for name, value in workload.values.items())
-            use = "fit" if len(found) % 2 == 0 else "held"
             found.append((f"{file}:{workload.name} | {sizes} | {values or '-'} | {use}", [["?", row, "", ""] for row in rows]))
             print(f"{workload.name}: {len(rows)}", file=sys.stderr)
-            if len(found) == bodies:
+            if len(found) == wanted:
                 break
-    write(table, "no GPU yet", found)
+    write(table, device, found)
 
 
 def write(table, device, found):
@@ -144,13 +151,16 @@ def write(table, device, found):
 
 
 def read(table):
-    found = []
-    for line in pathlib.Path(table).read_text().splitlines():
+    found, device = [], "no GPU yet"
+    lines = pathlib.Path(table).read_text().splitlines() if pathlib.Path(table).exists() else []
+    for line in lines:
+        if named := re.match(r"# Times of schedules on (.*?): ", line):
+            device = named[1]
         if line.startswith("    "):
             found[-1][1].append(["" if part.strip() == "-" else part.strip() for part in line.split(" | ")])
         elif line and not line.startswith("#"):
             found.append((line, []))
-    return found
+    return found, device
 
 
 def again(krn, head, rows, best):
@@ -191,12 +201,13 @@ def main():
     parser.add_argument("--table", default=str(ROOT / "tests" / "regret.table"))
     parser.add_argument("--bodies", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--use", choices=["fit", "held"], default="fit")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--best", type=int)
     options = parser.parse_args()
     if options.what == "propose":
-        return propose(options.krn, options.bodies, options.seed, options.table)
-    found, device = read(options.table), "unknown"
+        return propose(options.krn, options.bodies, options.seed, options.table, options.use)
+    found, device = read(options.table)
     for at, (head, rows) in enumerate(found):
         if options.only and head.split(" | ")[0].split(":")[1] not in options.only:
             continue
@@ -208,7 +219,8 @@ def main():
             continue
         found[at] = (head, rows)
         best = min(float(row[0]) for row in rows)
-        print(f"{head}: {float(rows[0][0]):.1f}, best of {len(rows)} {best:.1f}, {best / float(rows[0][0]):.3f}", flush=True)
+        if not head.endswith("| held"):
+            print(f"{head}: {float(rows[0][0]):.1f}, best of {len(rows)} {best:.1f}, {best / float(rows[0][0]):.3f}", flush=True)
         write(options.table, device, found)
 
 
