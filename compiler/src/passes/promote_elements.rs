@@ -146,7 +146,9 @@ fn elements(kernel: &Kernel, inst: Inst) -> Vec<Element> {
             }),
         }
     });
-    let in_body = |inst: &Inst| kernel.blocks[body].insts.contains(inst);
+    let in_body = |inst: &Inst| {
+        mutant!("promote_elements: every turn comes to all", kernel.blocks[body].insts.contains(inst), true)
+    };
     found.retain(|element| {
         let data = &kernel.buffers[element.buffer];
         let is_store = |inst: &Inst| kernel.insts[*inst].opcode == Opcode::Store;
@@ -156,10 +158,7 @@ fn elements(kernel: &Kernel, inst: Inst) -> Vec<Element> {
             && !others.contains(&element.buffer)
             && !checked.contains(&&data.name)
             && element.accesses.iter().any(is_store)
-            && element
-                .accesses
-                .iter()
-                .any(|inst| mutant!("promote_elements: every turn comes to all", in_body(inst), true))
+            && element.accesses.iter().any(in_body)
     });
     found
 }
