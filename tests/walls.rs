@@ -218,6 +218,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "fuse_multiply_add",
             "guards",
             "licm",
+            "place_arrays",
             "scalarize",
             "split_boundary",
             "strength_reduce",

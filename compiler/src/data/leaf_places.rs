@@ -99,10 +99,8 @@ mod tests {
     fn all(layout: Layout, number: usize, count: i64) -> Vec<i64> {
         let places = LeafPlaces::new(&element(), layout, number);
         let within = places.within_element();
-        let of = |element: i64| {
-            within.iter().map(move |at| places.of_element(element) + *at as i64).collect::<Vec<_>>()
-        };
-        (0..count).flat_map(of).collect()
+        let starts = (0..count).map(|element| places.of_element(element));
+        starts.flat_map(|start| within.iter().map(move |at| start + *at as i64)).collect()
     }
 
     #[test]

@@ -49,6 +49,7 @@ mod per_thread;
 mod pin_windows;
 mod pipeline;
 mod pipeline_error;
+mod place_arrays;
 mod privatize;
 mod promote;
 mod promote_elements;

@@ -323,6 +323,8 @@ const PLACES: &[(&str, Place)] = &[
         "promote_elements: every turn comes to all",
         at("locals/promoted.krn", "some_have", &[("n", 40), ("m", 33)]),
     ),
+    ("place_arrays: all threads have one column", at("locals/columns.krn", "ranks", &[("n", 300)])),
+    ("place_arrays: columns for half of the threads", at("locals/columns.krn", "ranks", &[("n", 300)])),
     ("promote_elements: all are stored first", at("locals/promoted.krn", "steps", &[("n", 33)])),
     ("promote_elements: all loops run", at("locals/promoted.krn", "rounds", &[("n", 33)])),
     ("forward_stores: all turns are the first", at("locals/stored.krn", "rounds", &[("n", 33)])),
