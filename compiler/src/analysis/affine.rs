@@ -266,8 +266,8 @@ impl<'k> Affine<'k> {
         values.iter().any(|value| self.depends(*value, index))
     }
 
-    /// Whether one of several values is made of a loop's index that begins at a place in memory that the index tells: in one round,
-    /// iterations along the index are at different places then (the rows of a sparse matrix).
+    /// Whether one of several values is made of a loop's index that begins at a place in memory that the index tells: in one
+    /// round, iterations along the index are at different places then (the rows of a sparse matrix).
     pub fn begins_by(&mut self, values: &[Value], index: Value) -> bool {
         let kernel = self.kernel;
         let mut seen = FxHashSet::default();

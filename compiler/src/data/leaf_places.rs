@@ -1,5 +1,5 @@
-//! Where the scalars of an array of structs lie in device memory, under each layout: what selection computes addresses by, analysis
-//! counts sectors by, and the host converts by.
+//! Where the scalars of an array of structs lie in device memory, under each layout: what selection computes addresses by,
+//! analysis counts sectors by, and the host converts by.
 
 use super::{ElementType, Layout, Leaf, strided_offsets};
 

@@ -8,8 +8,8 @@ use crate::ir::op::{Constant, Opcode};
 /// Higher ones are as well computed by `pow`.
 const MOST: u32 = 16;
 
-/// `x` to a power that is a literal: an integer from 1 to 16, or a half; `None` of any other one. Within the error bound of `pow`:
-/// what products lose to rounding is added in the end, so that it is nearly always rounded correctly.
+/// `x` to a power that is a literal: an integer from 1 to 16, or a half; `None` of any other one. Within the error bound of
+/// `pow`: what products lose to rounding is added in the end, so that it is nearly always rounded correctly.
 pub fn literal_power(builder: &mut KernelBuilder, x: Value, exponent: Value) -> Option<Value> {
     let scalar = builder.value_type(x);
     let literal = match builder.kernel().constant_of(exponent)? {

@@ -8,14 +8,15 @@
 //! ```
 //!
 //! As `fuse_launches` does it with reductions of rows that are walked; here for what neither teams, nor tiles, nor products have
-//! taken, whatever the reductions share: what they load, and what they compute of it (`cse`). Four sums of sines and cosines beside
-//! each other take a third of the time.
+//! taken, whatever the reductions share: what they load, and what they compute of it (`cse`). Four sums of sines and cosines
+//! beside each other take a third of the time.
 //!
 //! # Preconditions
 //!
 //! Reductions in the body of a launch's parallel loop, with the same bounds and names, of which the second needs no result of the
-//! first and nothing that is written between them; each has values, loads and branches in its terms, no loops and no checks; both walk
-//! some array, and neither a row of the iteration's own, which a team takes (`split_reductions`) and holds. They are no longer straight code (`unroll_short`), and together have at most 16 results.
+//! first and nothing that is written between them; each has values, loads and branches in its terms, no loops and no checks;
+//! both walk some array, and neither a row of the iteration's own, which a team takes (`split_reductions`) and holds. They are
+//! no longer straight code (`unroll_short`), and together have at most 16 results.
 
 use super::fuse_launches::walks;
 use super::pass::{Changed, Pass, PassContext};

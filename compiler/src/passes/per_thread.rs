@@ -6,9 +6,9 @@
 //! ```
 //!
 //! `vector` are neighbours, which one access can bring: as many as make 16 bytes of the widest array that is stored
-//! contiguously, or of the narrowest one where that is wider. `serial` are a block apart, so that more loads are under way at once where one thread's
-//! vector is too little to keep memory busy. Where neighbours would not lie at multiples of the vector's size,
-//! they are serial too: a vector of scalars would spread a warp's request over more sectors.
+//! contiguously, or of the narrowest one where that is wider. `serial` are a block apart, so that more loads are under way at
+//! once where one thread's vector is too little to keep memory busy. Where neighbours would not lie at multiples of the
+//! vector's size, they are serial too: a vector of scalars would spread a warp's request over more sectors.
 //!
 //! # Sizes
 //!
@@ -22,7 +22,8 @@
 //! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
 //!
 //! A loop whose body has one reduction that is too long for straight code gives a thread several elements where at least half of
-//! what it loads is the same for all of these; and neighbours where what its reductions load is narrower than a word (`walked.rs`).
+//! what it loads is the same for all of these; and neighbours where what its reductions load is narrower than a word
+//! (`walked.rs`).
 
 mod walked;
 
@@ -52,8 +53,8 @@ const MOST_NEIGHBOURS: u64 = VECTOR_BYTES;
 const SCALARS: u64 = 4;
 /// A body of more different instructions has enough to do.
 const MAX_BODY: usize = 300;
-/// A body of no more waits for memory: its blocks are small (H200, of 256 and of 128 threads: shallow water 146 us and 119, a wave
-/// 227 and 220; implied volatilities 391 and 416).
+/// A body of no more waits for memory: its blocks are small (H200, of 256 and of 128 threads: shallow water 146 us and 119, a
+/// wave 227 and 220; implied volatilities 391 and 416).
 const LIGHT: usize = 96;
 /// A body of more loads has enough of them under way by itself, where each brings a scalar.
 const MANY_LOADS: usize = 32;
@@ -302,7 +303,8 @@ fn fewer_elsewhere(kernel: &mut Kernel, forall: Inst) -> u64 {
     count
 }
 
-/// Whether all that a body loads and stores stands under an `if`: it waits for the condition, and the next element for that (H200, every other spin of a lattice: 286 us with four elements, 224 with one).
+/// Whether all that a body loads and stores stands under an `if`: it waits for the condition, and the next element for that
+/// (H200, every other spin of a lattice: 286 us with four elements, 224 with one).
 fn is_branch(kernel: &Kernel, body: Block) -> bool {
     let insts = &kernel.blocks[body].insts;
     let effect = |inst: &Inst| kernel.insts[*inst].opcode.info().effect;
@@ -547,9 +549,9 @@ fn elsewhere(kernel: &Kernel, forall: Inst) -> u64 {
 }
 
 /// How many neighbours suit a thread, where it loads words for bytes, or has several elements along other axes: four at least,
-/// more where these are few instructions, and no more than four vectors of what is loaded. (H200, 8 bits to an element of the result: `f64 > limit` 128 us
-/// with 16, 103 with 8; boxes that overlap, two ways, 241 and 182 us with 16, 155 and 106 with 4; a byte of each `f32` 58.6 with
-/// 16, 61.6 with 4.)
+/// more where these are few instructions, and no more than four vectors of what is loaded. (H200, 8 bits to an element of the
+/// result: `f64 > limit` 128 us with 16, 103 with 8; boxes that overlap, two ways, 241 and 182 us with 16, 155 and 106 with 4;
+/// a byte of each `f32` 58.6 with 16, 61.6 with 4.)
 fn suits(kernel: &Kernel, body: Block, loaded: u64) -> u64 {
     let by_bytes = (4 * VECTOR_BYTES / loaded).max(1);
     let by_code = (MAX_BODY / distinct(kernel, body).max(1)) as u64;

@@ -1,4 +1,4 @@
-//! `place_arrays`: arrays of threads whose subscripts change lie in shared memory, a column for each thread.
+//! `place_arrays`: arrays of threads at subscripts that data give lie in shared memory, a column for each thread.
 //!
 //! ```text
 //! buffer buf3 "share" f32 [51] private                before
@@ -8,20 +8,22 @@
 //! v9: f32 = load buf4[v7, tid]
 //! ```
 //!
-//! Registers have no numbers that change, so such an array is memory. Local memory is interleaved by threads, word by word: lanes with
-//! different subscripts touch a line each, and what all threads of a multiprocessor have does not fit its cache. In shared memory
-//! each lane has a bank for itself, whatever its subscript is.
+//! Registers have no numbers that change, so such an array is memory. Local memory is interleaved by threads, word by word:
+//! lanes with different subscripts touch a line each. In shared memory each lane has a bank for itself, whatever its subscript
+//! is.
 //!
 //! # Preconditions
 //!
-//! After `scalarize`: the launch has explicit threads, and no other use for shared memory. The array has a literal number of scalars,
-//! and is loaded and stored alone. With those of all threads beside each other, a multiprocessor still holds 512 threads.
+//! After `scalarize`: the launch has explicit threads, and no other use for shared memory. The array has a literal number of
+//! scalars, and is loaded and stored alone, once at least at a subscript that is not the same for all lanes, as loop counters
+//! are: what these ask for lies together in local memory as well. With those of all threads beside each other, a
+//! multiprocessor still holds 512 threads.
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Inst, Launch};
-use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Phase, Phases};
-use crate::ir::op::Opcode;
+use crate::ir::entities::{Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{BufferData, BufferKind, Definition, Kernel, Payload, Phase, Phases};
+use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
@@ -86,8 +88,28 @@ fn arrays(kernel: &Kernel, launch: Launch) -> Vec<(Buffer, Vec<Inst>)> {
             && data.element.size == leaf.scalar.size()
             && data.literal_elements().is_some()
     };
-    found.retain(|(buffer, _)| !is_shared && !others.contains(*buffer) && is_plain(&kernel.buffers[*buffer]));
+    let is_scattered = |accesses: &[Inst]| {
+        let mut subscripts = accesses.iter().flat_map(|inst| kernel.subscripts(&kernel.insts[*inst]));
+        subscripts.any(|value| !is_uniform(kernel, *value))
+    };
+    found.retain(|(buffer, accesses)| {
+        let fits = !is_shared && !others.contains(*buffer) && is_plain(&kernel.buffers[*buffer]);
+        fits && is_scattered(accesses)
+    });
     found
+}
+
+/// Whether a value is made of literals, sizes and the counters of loops: the same for all lanes that come to it.
+fn is_uniform(kernel: &Kernel, value: Value) -> bool {
+    match kernel.values[value].definition {
+        Definition::Param(_, position) => position == 0,
+        Definition::Result(inst, _) => {
+            let data = &kernel.insts[inst];
+            let is_number = matches!(data.opcode, Opcode::Const | Opcode::Symbol);
+            let is_pure = data.opcode.info().effect == Effect::Pure && !data.arguments.is_empty();
+            is_number || is_pure && data.arguments.iter().all(|argument| is_uniform(kernel, *argument))
+        }
+    }
 }
 
 fn place(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
@@ -132,8 +154,10 @@ fn place(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
             kernel.rewrite_inst(inst, opcode, Payload::Access { buffer: placed, leaf: 0 }, &arguments);
         }
     }
-    let text =
-        format!("subscripts of {} change: each thread has a column of shared memory", names.join(", "));
+    let text = format!(
+        "lanes have subscripts of {} of their own: each thread has a column of shared memory",
+        names.join(", ")
+    );
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, text);
     true

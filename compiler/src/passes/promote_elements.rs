@@ -9,17 +9,17 @@
 //!                                                    store buf0[v9], v8
 //! ```
 //!
-//! This is how steps of a simulation are written that are one element's alone: `for turn in 10 { v[i] = … v[i] … }`. As LLVM's `licm`
-//! does it with scalars: the loads and stores between the first and the last turn are none, and what one turn leaves to the
-//! next is in a register, so that `per_thread` and `unroll` see a body that computes.
+//! This is how steps of a simulation are written that are one element's alone: `for turn in 10 { v[i] = … v[i] … }`. As LLVM's
+//! `licm` does it with scalars: the loads and stores between the first and the last turn are none, and what one turn leaves to
+//! the next is in a register, so that `per_thread` and `unroll` see a body that computes.
 //!
 //! # Preconditions
 //!
-//! A `for` in an iteration of a `forall`, whose other iterations have other elements (programs have no races). All that the loop does
-//! with a leaf of an array in memory are loads and stores at subscripts that are the same in all turns; one of them is a store, and
-//! one stands in its body outside of branches and further loops, so that each turn comes to it. The element is no narrower than a
-//! value, which would not be rounded as memory rounds it. No `while` asks for it, and no subscript of the array is checked in the loop:
-//! it may be none.
+//! A `for` in an iteration of a `forall`, whose other iterations have other elements (programs have no races). All that the
+//! loop does with a leaf of an array in memory are loads and stores at subscripts that are the same in all turns; one of them
+//! is a store, and one stands in its body outside of branches and further loops, so that each turn comes to it. The element is
+//! no narrower than a value, which would not be rounded as memory rounds it. No `while` asks for it, and no subscript of the
+//! array is checked in the loop: it may be none.
 
 use super::pass::{Changed, Pass, PassContext};
 use super::promote;

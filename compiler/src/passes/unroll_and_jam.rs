@@ -10,20 +10,20 @@
 //! store buf1[0, 0], v5; store buf1[0, 1], v6; …
 //! ```
 //!
-//! This is how normal equations, moments and covariances of a few variables are written: `h[a, b] = sum(i: row[i, a] * row[i, b])`.
-//! A loop over results would walk the rows once for each of them, and tiles of so few results fill no multiprocessor. As the
-//! results of one reduction they are sums of each thread's own rows, which teams and blocks add up.
+//! This is how normal equations, moments and covariances of a few variables are written: `h[a, b] = sum(i: row[i, a] * row[i,
+//! b])`. A loop over results would walk the rows once for each of them, and tiles of so few results fill no multiprocessor. As
+//! the results of one reduction they are sums of each thread's own rows, which teams and blocks add up.
 //!
 //! The same loop inside another one, which fills an array of its own (the means of a row's groups), would walk a row once for
 //! each of them.
 //!
 //! # Preconditions
 //!
-//! The loop is alone in its launch, its extents are literals, and there are at most 64 results of 16,384 terms or more each; or it
-//! fills arrays of an iteration around it, its terms walk something that is the same for all results, or in one sector, and that
-//! iteration's alone, and there are at most 16. One reduction stands directly in its body; around it are values, branches, loads and stores, and in its
-//! terms no loops and no checks. The launch reads nothing that it writes. The reduction's bounds are the same for all results. The
-//! schedule says nothing of the axes.
+//! The loop is alone in its launch, its extents are literals, and there are at most 64 results of 16,384 terms or more each;
+//! or it fills arrays of an iteration around it, its terms walk something that is the same for all results, or in one sector,
+//! and that iteration's alone, and there are at most 16. One reduction stands directly in its body; around it are values,
+//! branches, loads and stores, and in its terms no loops and no checks. The launch reads nothing that it writes. The
+//! reduction's bounds are the same for all results. The schedule says nothing of the axes.
 //!
 //! # Changes results
 //!
@@ -113,8 +113,8 @@ impl Found {
         Self::of_loop(kernel, root, forall, MOST)
     }
 
-    /// Of a loop in a block of another one, which fills arrays of that one's iterations and whose terms walk what each of these has
-    /// for itself: products, of which iterations share operands, are better off alone.
+    /// Of a loop in a block of another one, which fills arrays of that one's iterations and whose terms walk what each of
+    /// these has for itself: products, of which iterations share operands, are better off alone.
     fn in_row(kernel: &Kernel, root: Block, block: Block) -> Option<Self> {
         if block == root {
             return None;
@@ -237,8 +237,8 @@ impl Found {
         params.into_iter().zip(place).map(|(param, index)| (param, emit.int(*index))).collect()
     }
 
-    /// Writes the one reduction; its results stand for those of each place. What stands before it and terms use is in them: pieces
-    /// of the reduction have launches of their own.
+    /// Writes the one reduction; its results stand for those of each place. What stands before it and terms use is in them:
+    /// pieces of the reduction have launches of their own.
     fn reduction(&self, kernel: &mut Kernel, maps: &mut [ValueMap], before: &[Inst]) {
         let data = kernel.insts[self.reduce].clone();
         let Payload::Reduce { axes, combiners } = kernel.clone_payload(data.payload.clone()) else { return };

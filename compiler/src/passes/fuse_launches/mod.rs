@@ -21,7 +21,8 @@
 //!
 //! Statements of rows (a mean, a variance, what is made of both) are then what they are inside one `forall`: a team of
 //! threads reads a row once and holds it. Element-wise statements over one space read what they share once, and launches
-//! without a loop are a launch less. Reductions over one range then walk it once (`reductions.rs`). What the earlier one stores for each iteration is no longer loaded (`join.rs`).
+//! without a loop are a launch less. Reductions over one range then walk it once (`reductions.rs`). What the earlier one
+//! stores for each iteration is no longer loaded (`join.rs`).
 //!
 //! # Preconditions
 //!
@@ -111,8 +112,8 @@ fn fuse_renamed(kernel: &mut Kernel, first: Launch, second: Launch, target: &Tar
     None
 }
 
-/// Puts what the second launch does behind what the first one does, if that is right and pays. What is not beside it is for the same
-/// space: what is made of rows for all of their elements may better be computed where it is read.
+/// Puts what the second launch does behind what the first one does, if that is right and pays. What is not beside it is for
+/// the same space: what is made of rows for all of their elements may better be computed where it is read.
 fn fuse(kernel: &mut Kernel, first: Launch, second: Launch, is_beside: bool, target: &TargetFacts) -> bool {
     let (Some(first), Some(second)) = (Nest::of(kernel, first), Nest::of(kernel, second)) else {
         return false;

@@ -25,8 +25,8 @@ pub struct Choice {
 const SCATTERED: u64 = 32;
 
 /// Bytes that stores go through the first cache by, and the sectors that one of them costs at least: pieces of 32 bytes, each in
-/// another line, take twice as long as lines (H200, bf16 patches of 16 x 16 pixels of 3 bytes: 131 us with stores of a sector each
-/// and loads of lines, 99 the other way about).
+/// another line, take twice as long as lines (H200, bf16 patches of 16 x 16 pixels of 3 bytes: 131 us with stores of a sector
+/// each and loads of lines, 99 the other way about).
 const LINE_BYTES: i64 = 128;
 const SECTORS_OF_LINE: u64 = 2;
 

@@ -38,11 +38,11 @@ pub struct Shared {
 /// column beside a product, 30,000 x 1,500: 275 us one by one, 173 with two). There have to be threads enough when each has
 /// several elements along it.
 ///
-/// So it is where each iteration walks a window of its own, which is the same along that axis: few of its loads are under way at once
-/// (H200, the gradient of means of 2 x 2, 687 us one by one, 465 with two, 280 with four).
+/// So it is where each iteration walks a window of its own, which is the same along that axis: few of its loads are under way
+/// at once (H200, the gradient of means of 2 x 2, 687 us one by one, 465 with two, 280 with four).
 ///
-/// So it is with the outermost axis of a loop over many that only moves elements (H200, by four of another axis: pages of 64 numbers
-/// of 8 bits to numbers of 16, 113 us one by one and 76; windows of an image 134 and 103).
+/// So it is with the outermost axis of a loop over many that only moves elements (H200, by four of another axis: pages of 64
+/// numbers of 8 bits to numbers of 16, 113 us one by one and 76; windows of an image 134 and 103).
 pub fn shared(
     kernel: &mut Kernel,
     launch: Launch,

@@ -76,8 +76,8 @@ impl Blocks {
     }
 }
 
-/// The tiles of axes that are so long at most: rows of each access, longer ones and further axes while they fit; `None` where rows
-/// of a sector do not.
+/// The tiles of axes that are so long at most: rows of each access, longer ones and further axes while they fit; `None` where
+/// rows of a sector do not.
 fn tiles(kernel: &Kernel, found: &Found, most: &[i64]) -> Option<Vec<i64>> {
     let bytes = found.accesses.iter().map(|seen| seen.bytes as i64).max()?;
     let insts = kernel.blocks_in(found.body).into_iter().map(|block| kernel.blocks[block].insts.len() as i64);

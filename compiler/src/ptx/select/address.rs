@@ -1,7 +1,7 @@
 //! Buffers and their layouts become addresses.
 //!
-//! The address is that of the allocation and what [`LeafPlaces`] says of the element's row-major position and of the subscripts of the
-//! leaf's fixed arrays.
+//! The address is that of the allocation and what [`LeafPlaces`] says of the element's row-major position and of the
+//! subscripts of the leaf's fixed arrays.
 
 use super::super::instruction::*;
 use super::super::operand::{Address, Base, Operand, Reg};

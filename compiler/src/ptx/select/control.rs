@@ -122,7 +122,8 @@ impl Selector<'_> {
         self.serial_axes((axes, failed), &bounds, data.regions[0], &mut |_, _| Ok(()))
     }
 
-    /// Nested sequential loops over all axes, which may end where a check has failed; `finish` gets what the body yields, inside the innermost loop.
+    /// Nested sequential loops over all axes, which may end where a check has failed; `finish` gets what the body yields,
+    /// inside the innermost loop.
     fn serial_axes(
         &mut self,
         (axes, failed): (&[Axis], Option<EndsOnFailure>),

@@ -25,7 +25,8 @@ pub(super) struct Maps {
     pub uses: SecondaryMap<Value, u32>,
     /// How many of those uses are subscripts of plain accesses.
     pub subscripts: SecondaryMap<Value, u32>,
-    /// How many of those uses do the value's own operation as well, in the same block: stores narrow what they store, casts round.
+    /// How many of those uses do the value's own operation as well, in the same block: stores narrow what they store, casts
+    /// round.
     pub absorbed: SecondaryMap<Value, u32>,
     /// The block that each instruction stands in, and its place there.
     pub home: SecondaryMap<Inst, PackedOption<Block>>,
