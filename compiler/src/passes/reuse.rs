@@ -12,14 +12,15 @@
 //! block's rows are read once from the second-level cache and then from the first. Block and thread indices thereby
 //! cover compact pieces of the range, of which the surface is small.
 //!
-//! So does a thread whose neighbours along an outer axis compute the same, most of what they do (`work.rs`).
+//! So does a thread whose neighbours along an outer axis compute the same, most of what they do, or walk the same window
+//! (`work.rs`): there loops inside are reductions of one thread, through ranges that are the same along the axis.
 //!
 //! # Preconditions
 //!
-//! A spread loop of two or more axes without loops inside; loads from buffers that the launch does not write, equal
-//! but for constants in one subscript, which moves with the axis and no other. Subscripts that are clamped to their axis, or wrap
-//! around at its end, count as what they are away from the edges. Not where the schedule says
-//! another `block`, or something of the loop's axes.
+//! A spread loop of two or more axes without loops inside, where neighbours read the same; loads from buffers that the launch
+//! does not write, equal but for constants in one subscript, which moves with the axis and no other. Subscripts that are clamped
+//! to their axis, or wrap around at its end, count as what they are away from the edges. Not where the schedule says another
+//! `block`, or something of the loop's axes.
 
 mod work;
 
