@@ -20,6 +20,7 @@
 //! multiprocessor still holds 512 threads.
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
+use crate::ir::Parents;
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferData, BufferKind, Definition, Kernel, Payload, Phase, Phases};
@@ -88,9 +89,10 @@ fn arrays(kernel: &Kernel, launch: Launch) -> Vec<(Buffer, Vec<Inst>)> {
             && data.element.size == leaf.scalar.size()
             && data.literal_elements().is_some()
     };
+    let parents = kernel.parents_in(kernel.launches[launch].body);
     let is_scattered = |accesses: &[Inst]| {
         let mut subscripts = accesses.iter().flat_map(|inst| kernel.subscripts(&kernel.insts[*inst]));
-        subscripts.any(|value| !is_uniform(kernel, *value))
+        subscripts.any(|value| !is_uniform(kernel, &parents, *value))
     };
     found.retain(|(buffer, accesses)| {
         let fits = !is_shared && !others.contains(*buffer) && is_plain(&kernel.buffers[*buffer]);
@@ -100,14 +102,18 @@ fn arrays(kernel: &Kernel, launch: Launch) -> Vec<(Buffer, Vec<Inst>)> {
 }
 
 /// Whether a value is made of literals, sizes and the counters of loops: the same for all lanes that come to it.
-fn is_uniform(kernel: &Kernel, value: Value) -> bool {
+fn is_uniform(kernel: &Kernel, parents: &Parents, value: Value) -> bool {
     match kernel.values[value].definition {
-        Definition::Param(_, position) => position == 0,
+        Definition::Param(block, position) => {
+            let axes = |inst: Inst| kernel.insts[inst].payload.axes().len();
+            parents.owner_of[block].expand().is_some_and(|inst| usize::from(position) < axes(inst))
+        }
         Definition::Result(inst, _) => {
             let data = &kernel.insts[inst];
             let is_number = matches!(data.opcode, Opcode::Const | Opcode::Symbol);
             let is_pure = data.opcode.info().effect == Effect::Pure && !data.arguments.is_empty();
-            is_number || is_pure && data.arguments.iter().all(|argument| is_uniform(kernel, *argument))
+            is_number
+                || is_pure && data.arguments.iter().all(|argument| is_uniform(kernel, parents, *argument))
         }
     }
 }

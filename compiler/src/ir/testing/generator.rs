@@ -40,6 +40,8 @@ pub struct Generator<'t> {
     pub columns: Vec<Value>,
     /// Whether all subscripts of the private array are literals: then it can become values.
     pub literal_subscripts: bool,
+    /// Whether the private array has values: what it holds before is anybody's.
+    pub is_defined: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -70,6 +72,7 @@ pub fn generate(tape: &[u8]) -> Kernel {
         row: None,
         columns: Vec::new(),
         literal_subscripts: false,
+        is_defined: false,
     };
     generator.launch()
 }
@@ -190,6 +193,7 @@ impl Generator<'_> {
 
     /// Every element of the private array, so that no iteration sees another one's.
     fn define_private(&mut self) {
+        self.is_defined = true;
         for at in 0..4 {
             let index = self.builder.constant_index(at);
             let value = self.value(Scalar::F32);

@@ -106,6 +106,7 @@ impl Generator<'_> {
         let value = match (self.pick(5), column) {
             (0, Some(column)) => self.builder.load(self.arrays.matrix, 0, &[row, column]),
             (0 | 1, _) => self.builder.load(self.arrays.row_int, 0, &[row]),
+            (4, _) if !self.is_defined => self.builder.load(self.arrays.bodies, 0, &[row]),
             (2, _) => self.builder.load(self.arrays.bodies, 0, &[row]),
             (3, _) => {
                 let index = self.short_index();

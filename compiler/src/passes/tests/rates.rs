@@ -13,7 +13,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("fold", 200),
     ("recognize_reductions", 60),
     ("parallelize", 20),
-    ("promote_elements", 20),
+    ("promote_elements", 10),
     ("delinearize", 30),
     ("merge_axes", 20),
     ("fuse_launches", 20),
@@ -84,6 +84,11 @@ const EXEMPT: &[(&str, &str)] = &[
         "unroll_and_jam",
         "only reductions of 16,384 terms and more; tests/kernels/reductions/few_at_once.krn has them",
     ),
+    (
+        "fuse_reductions",
+        "only reductions of one thread over one range, which are rare; tests/kernels/reductions/one_walk.krn has them",
+    ),
+    ("place_arrays", "only arrays at subscripts that data give; tests/kernels/locals/columns.krn has them"),
     (
         "concatenate_products",
         "only sums of several products that a matrix instruction takes; tests/kernels/stage/concatenated.krn has them",
