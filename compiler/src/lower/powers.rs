@@ -80,5 +80,7 @@ fn product(builder: &mut KernelBuilder, x: Value, exponent: u32, scalar: Scalar)
     let infinity = float(builder, scalar, f64::INFINITY);
     let is_finite = builder.compare(Opcode::Lt, size, infinity);
     let sum = builder.binary(Opcode::Add, power.near, rest);
+    // Of a zero with its sign.
+    let sum = builder.binary(Opcode::Copysign, sum, power.near);
     builder.select(is_finite, sum, power.near)
 }
