@@ -20,10 +20,9 @@
 //! multiprocessor still holds 512 threads.
 
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
-use crate::ir::Parents;
 use crate::ir::emit::Emit;
-use crate::ir::entities::{Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{BufferData, BufferKind, Definition, Kernel, Payload, Phase, Phases};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
+use crate::ir::kernel::{BufferData, BufferKind, Kernel, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
 use crate::mutants::mutant;
@@ -89,10 +88,10 @@ fn arrays(kernel: &Kernel, launch: Launch) -> Vec<(Buffer, Vec<Inst>)> {
             && data.element.size == leaf.scalar.size()
             && data.literal_elements().is_some()
     };
-    let parents = kernel.parents_in(kernel.launches[launch].body);
+    let uniform = uniform_values(kernel, kernel.launches[launch].body);
     let is_scattered = |accesses: &[Inst]| {
         let mut subscripts = accesses.iter().flat_map(|inst| kernel.subscripts(&kernel.insts[*inst]));
-        subscripts.any(|value| !is_uniform(kernel, &parents, *value))
+        subscripts.any(|value| !uniform.contains(*value))
     };
     found.retain(|(buffer, accesses)| {
         let fits = !is_shared && !others.contains(*buffer) && is_plain(&kernel.buffers[*buffer]);
@@ -101,21 +100,22 @@ fn arrays(kernel: &Kernel, launch: Launch) -> Vec<(Buffer, Vec<Inst>)> {
     found
 }
 
-/// Whether a value is made of literals, sizes and the counters of loops: the same for all lanes that come to it.
-fn is_uniform(kernel: &Kernel, parents: &Parents, value: Value) -> bool {
-    match kernel.values[value].definition {
-        Definition::Param(block, position) => {
-            let axes = |inst: Inst| kernel.insts[inst].payload.axes().len();
-            parents.owner_of[block].expand().is_some_and(|inst| usize::from(position) < axes(inst))
+/// The values of a launch that are made of literals, sizes and the counters of loops: the same for all lanes that come to them.
+fn uniform_values(kernel: &Kernel, body: Block) -> EntitySet<Value> {
+    let mut uniform = EntitySet::new();
+    kernel.walk(body, &mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let is_number = matches!(data.opcode, Opcode::Const | Opcode::Symbol);
+        let is_pure = data.opcode.info().effect == Effect::Pure && !data.arguments.is_empty();
+        if is_number || is_pure && data.arguments.iter().all(|argument| uniform.contains(*argument)) {
+            uniform.extend(data.results.iter().copied());
         }
-        Definition::Result(inst, _) => {
-            let data = &kernel.insts[inst];
-            let is_number = matches!(data.opcode, Opcode::Const | Opcode::Symbol);
-            let is_pure = data.opcode.info().effect == Effect::Pure && !data.arguments.is_empty();
-            is_number
-                || is_pure && data.arguments.iter().all(|argument| is_uniform(kernel, parents, *argument))
+        let counters = data.payload.axes().len();
+        for region in &data.regions {
+            uniform.extend(kernel.blocks[*region].params.iter().copied().take(counters));
         }
-    }
+    });
+    uniform
 }
 
 fn place(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {

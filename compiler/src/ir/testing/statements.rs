@@ -106,7 +106,6 @@ impl Generator<'_> {
         let value = match (self.pick(5), column) {
             (0, Some(column)) => self.builder.load(self.arrays.matrix, 0, &[row, column]),
             (0 | 1, _) => self.builder.load(self.arrays.row_int, 0, &[row]),
-            (4, _) if !self.is_defined => self.builder.load(self.arrays.bodies, 0, &[row]),
             (2, _) => self.builder.load(self.arrays.bodies, 0, &[row]),
             (3, _) => {
                 let index = self.short_index();
@@ -114,7 +113,10 @@ impl Generator<'_> {
             }
             _ => {
                 let index = self.private_index();
-                self.builder.load(self.arrays.private, 0, &[index])
+                match self.is_defined {
+                    true => self.builder.load(self.arrays.private, 0, &[index]),
+                    false => self.builder.load(self.arrays.bodies, 0, &[row]),
+                }
             }
         };
         self.pool.push(value);

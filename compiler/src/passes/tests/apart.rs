@@ -196,7 +196,7 @@ const PLACES: &[(&str, Place)] = &[
     ),
     (
         "product: a value has the term of another",
-        for_sizes(at("stage/several.krn", "apart", &[("k", 41), ("m", 33), ("n", 40)])),
+        for_sizes(at("stage/several.krn", "strangers", &[("k", 41), ("m", 33), ("n", 40)])),
     ),
     (
         "product: what a term subtracts is added",
@@ -325,6 +325,10 @@ const PLACES: &[(&str, Place)] = &[
     ),
     ("place_arrays: all threads have one column", at("locals/columns.krn", "ranks", &[("n", 300)])),
     ("place_arrays: columns for half of the threads", at("locals/columns.krn", "ranks", &[("n", 300)])),
+    (
+        "collapse: a load of what the loop writes",
+        at("forall/between.krn", "by_the_first", &[("n", 5), ("m", 300)]),
+    ),
     ("promote_elements: all are stored first", at("locals/promoted.krn", "steps", &[("n", 33)])),
     ("promote_elements: all loops run", at("locals/promoted.krn", "rounds", &[("n", 33)])),
     ("forward_stores: all turns are the first", at("locals/stored.krn", "rounds", &[("n", 33)])),

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// Instructions that are left of all rounds of the loops that are straight code for the sake of arrays.
 const MOST_INSTS: i64 = 2048;
+/// All that these rounds are written down as, before numbers are known.
+const MOST_WRITTEN: i64 = 16_384;
 
 /// The loops in a body of which local arrays would be in registers, were they straight code.
 pub fn loops(kernel: &Kernel, body: Block) -> FxHashSet<Inst> {
@@ -40,7 +42,7 @@ pub fn loops(kernel: &Kernel, body: Block) -> FxHashSet<Inst> {
     let mut found = FxHashSet::default();
     for wanted in arrays.into_values().flatten().filter(|wanted| !wanted.is_empty()) {
         let all: FxHashSet<Inst> = found.union(&wanted).copied().collect();
-        if straight(kernel, body, &all, &mut FxHashMap::default(), MOST_INSTS).is_some() {
+        if Code::default().count(kernel, body, &all, &mut FxHashMap::default()) {
             found = all;
         }
     }
@@ -165,20 +167,27 @@ fn is_number(kernel: &Kernel, inst: Inst, known: &mut Known) -> bool {
     number.is_some()
 }
 
-/// How many instructions are left of a block once these loops are straight code, and local arrays registers, unless they are more
-/// than some. What is a number is none, nor is a check that holds; of a branch by a number one side is left.
-fn straight(
-    kernel: &Kernel,
-    block: Block,
-    loops: &FxHashSet<Inst>,
-    known: &mut Known,
-    most: i64,
-) -> Option<i64> {
-    let mut count = 0;
-    for inst in &kernel.blocks[block].insts {
-        let data = &kernel.insts[*inst];
-        if is_number(kernel, *inst, known) {
-            continue;
+/// Instructions of straight code.
+#[derive(Default)]
+struct Code {
+    /// What is left once numbers are known and local arrays are registers.
+    left: i64,
+    /// All that is written down before.
+    written: i64,
+}
+
+impl Code {
+    /// Counts what loops in a block become as straight code; whether it is not too much. What is a number is not left, nor is a check
+    /// that holds; of a branch by a number one side is.
+    fn count(&mut self, kernel: &Kernel, block: Block, loops: &FxHashSet<Inst>, known: &mut Known) -> bool {
+        kernel.blocks[block].insts.iter().all(|inst| self.add(kernel, *inst, loops, known))
+    }
+
+    fn add(&mut self, kernel: &Kernel, inst: Inst, loops: &FxHashSet<Inst>, known: &mut Known) -> bool {
+        let data = &kernel.insts[inst];
+        self.written += 1;
+        if is_number(kernel, inst, known) {
+            return self.fits();
         }
         let decided = match data.opcode {
             Opcode::If | Opcode::Check => literal(kernel, data.arguments[0], known),
@@ -186,27 +195,28 @@ fn straight(
         };
         if let Some(Constant::Bool(holds)) = decided {
             let side = data.regions.get(usize::from(!holds));
-            count += side.map_or(Some(0), |side| straight(kernel, *side, loops, known, most - count))?;
-            continue;
+            return side.is_none_or(|side| self.count(kernel, *side, loops, known)) && self.fits();
         }
         let is_register = matches!(data.payload, Payload::Access { buffer, .. }
             if kernel.buffers[buffer].kind == BufferKind::Private);
-        count += i64::from(!is_register && data.opcode != Opcode::Yield);
-        let rounds = if loops.contains(inst) { rounds(kernel, *inst, known)? } else { vec![Vec::new()] };
-        for round in rounds {
-            for region in &data.regions {
-                let indices = kernel.blocks[*region].params.iter().zip(&round);
-                known.extend(
-                    indices.map(|(param, index)| (*param, Constant::Int(Scalar::I64, (*index).into()))),
-                );
-                count += straight(kernel, *region, loops, known, most - count)?;
-            }
-            if count > most {
-                return None;
-            }
-        }
+        self.left += i64::from(!is_register && data.opcode != Opcode::Yield);
+        let rounds = if loops.contains(&inst) { rounds(kernel, inst, known) } else { Some(vec![Vec::new()]) };
+        let Some(rounds) = rounds else { return false };
+        self.fits()
+            && rounds.into_iter().all(|round| {
+                data.regions.iter().all(|region| {
+                    let indices = kernel.blocks[*region].params.iter().zip(&round);
+                    known.extend(
+                        indices.map(|(param, index)| (*param, Constant::Int(Scalar::I64, (*index).into()))),
+                    );
+                    self.count(kernel, *region, loops, known)
+                })
+            })
     }
-    (count <= most).then_some(count)
+
+    fn fits(&self) -> bool {
+        self.left <= MOST_INSTS && self.written <= MOST_WRITTEN
+    }
 }
 
 /// Whether the schedule leaves it to the compiler or asks for it, and threads do not meet inside.
