@@ -152,7 +152,9 @@ fn place(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         let extents = [&data.extents[..], &[Expr::Int(columns as i64)]].concat();
         names.push(format!("`{name}`"));
         let placed = kernel.buffers.push(BufferData::temporary(name, BufferKind::Shared, scalar, extents));
-        for inst in accesses {
+        let last =
+            mutant!("place_arrays: the last access stays where it is", accesses.len(), accesses.len() - 1);
+        for inst in accesses.into_iter().take(last) {
             let data = &kernel.insts[inst];
             let (opcode, rank) = (data.opcode, kernel.subscripts(data).len());
             let mut arguments = data.arguments.to_vec();

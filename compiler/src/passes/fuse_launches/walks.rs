@@ -29,7 +29,7 @@ fn find(
         insts.iter().copied().filter(|inst| kernel.insts[*inst].opcode == Opcode::Reduce).collect();
     reduces.iter().enumerate().find_map(|(at, first)| {
         let second = reduces[at + 1..].iter().find(|second| {
-            same_range(kernel, *first, **second)
+            mutant!("fuse_reductions: all ranges are one", same_range(kernel, *first, **second), true)
                 && is_wanted(kernel, *first, **second)
                 && can_move(kernel, insts, *first, **second)
         });
@@ -144,7 +144,10 @@ fn fuse(kernel: &mut Kernel, block: Block, first: Inst, second: Inst) {
     kernel.blocks[into].insts.extend(added);
     kernel.blocks[into].insts.extend(end);
     if let Some(end) = end {
-        kernel.insts[end].arguments.extend(yielded);
+        let own: Vec<Value> =
+            kernel.insts[end].arguments.iter().copied().cycle().take(yielded.len()).collect();
+        let terms = mutant!("fuse_reductions: terms are the first one's", yielded.to_vec(), own);
+        kernel.insts[end].arguments.extend(terms);
     }
     let combined = match &kernel.insts[second].payload {
         Payload::Reduce { combiners, .. } => combiners.clone(),

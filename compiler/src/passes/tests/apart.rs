@@ -323,6 +323,15 @@ const PLACES: &[(&str, Place)] = &[
         "promote_elements: every turn comes to all",
         at("locals/promoted.krn", "some_have", &[("n", 40), ("m", 33)]),
     ),
+    (
+        "fuse_reductions: all ranges are one",
+        at("reductions/one_walk.krn", "parts", &[("s", 3), ("n", 33), ("k", 20)]),
+    ),
+    (
+        "fuse_reductions: terms are the first one's",
+        at("reductions/one_walk.krn", "waves", &[("s", 3), ("n", 33), ("k", 20)]),
+    ),
+    ("place_arrays: the last access stays where it is", at("locals/columns.krn", "ranks", &[("n", 300)])),
     ("place_arrays: all threads have one column", at("locals/columns.krn", "ranks", &[("n", 300)])),
     ("place_arrays: columns for half of the threads", at("locals/columns.krn", "ranks", &[("n", 300)])),
     (
