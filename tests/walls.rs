@@ -218,7 +218,6 @@ const PASSES: &[(&str, &[&str])] = &[
             "fuse_multiply_add",
             "guards",
             "licm",
-            "place_arrays",
             "scalarize",
             "split_boundary",
             "strength_reduce",

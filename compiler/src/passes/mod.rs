@@ -49,7 +49,6 @@ mod per_thread;
 mod pin_windows;
 mod pipeline;
 mod pipeline_error;
-mod place_arrays;
 mod privatize;
 mod promote;
 mod promote_elements;

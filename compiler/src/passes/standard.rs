@@ -29,7 +29,6 @@ use super::pass::Pass;
 use super::peel::Peel;
 use super::per_thread::PerThread;
 use super::pin_windows::PinWindows;
-use super::place_arrays::PlaceArrays;
 use super::privatize::Privatize;
 use super::promote_elements::PromoteElements;
 use super::rebase_reductions::RebaseReductions;
@@ -167,8 +166,6 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(SplitBoundary), false),
         (Arc::new(Simplify), false),
         (Arc::new(Scalarize), false),
-        // After `scalarize`: for the arrays that it leaves.
-        (Arc::new(PlaceArrays), false),
         // Before `licm`, which takes out the sums that it makes invariant, and `cse`, which finds the others equal.
         (Arc::new(StrengthReduce), false),
         (Arc::new(Licm), false),

@@ -331,9 +331,6 @@ const PLACES: &[(&str, Place)] = &[
         "fuse_reductions: terms are the first one's",
         at("reductions/one_walk.krn", "waves", &[("s", 3), ("n", 33), ("k", 20)]),
     ),
-    ("place_arrays: the last access stays where it is", at("locals/columns.krn", "ranks", &[("n", 300)])),
-    ("place_arrays: all threads have one column", at("locals/columns.krn", "ranks", &[("n", 300)])),
-    ("place_arrays: columns for half of the threads", at("locals/columns.krn", "ranks", &[("n", 300)])),
     (
         "collapse: a load of what the loop writes",
         at("forall/between.krn", "by_the_first", &[("n", 5), ("m", 300)]),

@@ -88,7 +88,6 @@ const EXEMPT: &[(&str, &str)] = &[
         "fuse_reductions",
         "only reductions of one thread over one range, which are rare; tests/kernels/reductions/one_walk.krn has them",
     ),
-    ("place_arrays", "only arrays at subscripts that data give; tests/kernels/locals/columns.krn has them"),
     (
         "concatenate_products",
         "only sums of several products that a matrix instruction takes; tests/kernels/stage/concatenated.krn has them",

@@ -380,8 +380,10 @@ fn of_angle<W: Precision>(
     let emitter =
         Emitter::<W> { builder: RefCell::new(builder), name: function.name(), precision: PhantomData };
     let angle = match known {
-        Some(KnownAngle { sin, cos, quarters }) => Angle { sin, cos, quarters },
-        None => Angle::of(&emitter, function, x)?,
+        Some(KnownAngle { sin, cos, quarters }) if Angle::<Emitter<'_, W>>::is_of(function) => {
+            Angle { sin, cos, quarters }
+        }
+        _ => Angle::of(&emitter, function, x)?,
     };
     let result = angle.apply(&emitter, function, x);
     let known = KnownAngle { sin: angle.sin, cos: angle.cos, quarters: angle.quarters };

@@ -68,6 +68,12 @@ impl<A: Arith> Angle<A> {
         Self { sin: a.add(sin.hi, sin.lo), cos: a.add(cos.hi, cos.lo), quarters }
     }
 
+    /// Whether a function is computed from an angle.
+    pub fn is_of(function: MathFunction) -> bool {
+        use MathFunction::{Cos, Cospi, Sin, Sinpi};
+        matches!(function, Sin | Cos | Sinpi | Cospi)
+    }
+
     /// The angle of a function's argument; `None` of a function that is no sine or cosine.
     pub fn of(a: &A, function: MathFunction, x: A::F) -> Option<Self> {
         match function {
