@@ -144,9 +144,11 @@ fn fuse(kernel: &mut Kernel, block: Block, first: Inst, second: Inst) {
     kernel.blocks[into].insts.extend(added);
     kernel.blocks[into].insts.extend(end);
     if let Some(end) = end {
-        let own: Vec<Value> =
-            kernel.insts[end].arguments.iter().copied().cycle().take(yielded.len()).collect();
-        let terms = mutant!("fuse_reductions: terms are the first one's", yielded.to_vec(), own);
+        let terms: Vec<Value> = mutant!(
+            "fuse_reductions: terms are the first one's",
+            yielded.to_vec(),
+            kernel.insts[end].arguments.iter().copied().cycle().take(yielded.len()).collect()
+        );
         kernel.insts[end].arguments.extend(terms);
     }
     let combined = match &kernel.insts[second].payload {
