@@ -1,11 +1,11 @@
 //! What the compiler's choices cost beside others that were measured: `tests/regret.table` has the times of schedules of kernels
 //! from `bench/breadth/`, on one GPU, and what the compiler made of each (`bench/regret.py` writes it).
 //!
-//! The regret of a kernel is the time of the compiler's own choice by the least of its rows. Kernels that are `held` are not looked
-//! at when rules are changed; those that are `fit` may be. The limits are what has been reached: they may only fall, and the
-//! aim for those that are held is a mean of 1.05, and 1.20 for the worst. A choice that is in no row has no time: then `bench/regret.py time
-//! --only KERNEL` measures the kernel again, on a GPU; without one, `KRN_ACCEPT_REGRET=1` writes a row with `?` for it, of which
-//! there may be few.
+//! The regret of a kernel is the time of the compiler's own choice by the least of its rows. Kernels that are `held` are not
+//! looked at when rules are changed; those that are `fit` may be. The limits are what has been reached: they may only fall,
+//! and the aim for those that are held is a mean of 1.05, and 1.20 for the worst. A choice that is in no row has no time: then
+//! `bench/regret.py time --only KERNEL` measures the kernel again, on a GPU; without one, `KRN_ACCEPT_REGRET=1` writes a row
+//! with `?` for it, of which there may be few.
 
 use krn_compiler::manifest::Value;
 use krn_compiler::source::SourceFile;

@@ -76,22 +76,14 @@ impl Array {
     pub fn element(&self, moment: &Moment<'_>, number: u64, lane: usize) -> Result<Shown, String> {
         let mut bytes = vec![0; self.element.size as usize];
         for (at, leaf) in self.element.leaves.iter().enumerate() {
-            let size = leaf.scalar.size();
-            for scalar in 0..leaf.count() {
-                let (allocation, offset) = self.place(at, number, scalar);
-                let found = self.read(moment, allocation, offset, size, lane)?;
-                let start = leaf.offset_of(scalar) as usize;
-                bytes[start..start + size as usize].copy_from_slice(&found);
+            let (size, places) = (leaf.scalar.size(), LeafPlaces::new(&self.element, self.layout, at));
+            let first = places.of_element(number as i64) as u64;
+            for (start, within) in leaf.offsets().into_iter().zip(places.within_element()) {
+                let found = self.read(moment, places.allocation, first + within, size, lane)?;
+                bytes[start as usize..(start + size) as usize].copy_from_slice(&found);
             }
         }
         Ok(values::element(&self.element, &bytes))
-    }
-
-    /// In which allocation a scalar of an element is, and where.
-    fn place(&self, leaf: usize, number: u64, scalar: u64) -> (usize, u64) {
-        let places = LeafPlaces::new(&self.element, self.layout, leaf);
-        let within = places.within_element()[scalar as usize];
-        (places.allocation, places.of_element(number as i64) as u64 + within)
     }
 
     fn read(
