@@ -261,7 +261,7 @@ kernel rows(x: f32[m, n], g: f32[n]) -> y: f32[m] {
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/t.table"
             regret.write(path, "a GPU", [("bench/a.krn:rows | m=4 | - | fit", rows)])
-            self.assertEqual(regret.read(path), [("bench/a.krn:rows | m=4 | - | fit", rows)])
+            self.assertEqual(regret.read(path), ([("bench/a.krn:rows | m=4 | - | fit", rows)], "a GPU"))
 
 
 if __name__ == "__main__":
