@@ -206,7 +206,7 @@ impl<'k> Affine<'k> {
     }
 
     /// The byte address of an access, from its buffer's begin.
-    fn position(&mut self, inst: Inst) -> Option<Polynomial> {
+    pub fn position(&mut self, inst: Inst) -> Option<Polynomial> {
         let scales = self.scales(inst)?;
         let arguments = &self.kernel.insts[inst].arguments;
         scales.iter().zip(arguments).try_fold(Polynomial::default(), |sum, (scale, subscript)| {

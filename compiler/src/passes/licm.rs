@@ -15,20 +15,23 @@
 //!
 //! A bounds check that is the same in each round is made once, in front of the loop, for where there are rounds.
 //!
+//! An `if` moves as a whole, where it is the same in each round and nothing stands in it but such code and other `if`s: a
+//! load whose subscript was checked is one.
+//!
 //! # Limits
 //!
-//! What stands in an `if` stays there. Values of `if` and of loops do not move.
+//! What stands in an `if` that stays, stays there. Values of loops do not move.
 
 use super::pass::{Changed, Pass, PassContext};
 use crate::analysis::written_by;
 use crate::analysis::{Affine, Known, Ranges, difference, polynomial_of};
 use crate::ir::Owners;
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{Definition, Kernel, Payload, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
 pub struct Licm;
 
@@ -168,12 +171,14 @@ impl Mover<'_> {
                     mutant!("licm: a load leaves a loop that writes its buffer", unwritten, true)
                         && mutant!("licm: a load leaves a loop that may not run", reached, true)
                 }
+                (Effect::Regions, _) if invariant && data.opcode == Opcode::If => {
+                    self.branch_may_move(inst, &written, surely_runs, depth)
+                }
                 _ => false,
             };
             if invariant && safe {
-                for value in &self.kernel.insts[inst].results {
-                    self.depths[*value] = depth;
-                }
+                let moved = self.kernel.insts[inst].results.clone();
+                moved.into_iter().for_each(|value| self.depths[value] = depth);
                 outside.push(inst);
                 self.changed = true;
             } else {
@@ -181,6 +186,40 @@ impl Mover<'_> {
             }
         }
         self.kernel.blocks[region].insts = stay;
+    }
+
+    /// Whether all that stands in a branch is the same in each round of a loop around it, does nothing but read, and may be done
+    /// where the loop does not run. `depth` is that of what is around the loop: what is deeper than its body is the branch's own.
+    fn branch_may_move(
+        &mut self,
+        branch: Inst,
+        written: &EntitySet<Buffer>,
+        surely_runs: bool,
+        depth: u16,
+    ) -> bool {
+        self.kernel.insts[branch].regions.clone().into_iter().all(|region| {
+            self.around.push(region);
+            let may_move = self.kernel.blocks[region].insts.clone().into_iter().all(|inst| {
+                let data = &self.kernel.insts[inst];
+                let invariant = data.arguments.iter().all(|value| self.depths[*value] != depth + 1);
+                invariant
+                    && match (data.opcode.info().effect, &data.payload) {
+                        (Effect::Pure | Effect::Terminator, _) => true,
+                        (Effect::Read, Payload::Access { buffer, .. }) => {
+                            let unwritten = !written.contains(*buffer);
+                            let inside = surely_runs || self.inside(inst);
+                            mutant!("licm: a branch leaves a loop that writes what it reads", unwritten, true)
+                                && mutant!("licm: a branch leaves a loop that may not run", inside, true)
+                        }
+                        (Effect::Regions, _) if data.opcode == Opcode::If => {
+                            self.branch_may_move(inst, written, surely_runs, depth)
+                        }
+                        _ => false,
+                    }
+            });
+            self.around.pop();
+            may_move
+        })
     }
 
     /// Makes a check that is the same in each round before the loop, for where there are rounds.
@@ -224,18 +263,18 @@ impl Mover<'_> {
         let indices = kernel.insts[inst].arguments.clone();
         indices.iter().zip(&extents).all(|(index, extent)| {
             let interval = self.ranges.of(self.kernel, *index);
-            if interval.low < 0 {
+            if interval.low < 0 && !self.guarded_from_zero(*index) {
                 return false;
             }
-            match extent {
+            let is_below = match extent {
                 Expr::Int(extent) => interval.high < i128::from(*extent),
                 extent => {
                     self.below_extent(*index, extent)
                         // Of literals alone: what a loop over rows holds of others would be many registers.
                         || interval.low == interval.high && self.is_known_below(interval.high, extent)
-                        || self.guarded(*index, extent)
                 }
-            }
+            };
+            is_below || self.guarded(*index, extent)
         })
     }
 
@@ -250,29 +289,45 @@ impl Mover<'_> {
     /// Whether an `if` around the block says that a value, or more than it, is below the extent or less.
     fn guarded(&mut self, index: Value, extent: &Expr) -> bool {
         let Some(extent) = polynomial_of(extent) else { return false };
+        self.said_around(Opcode::Lt).into_iter().any(|(low, high)| {
+            let left = extent.constant_left(&Affine::new(self.kernel).form(high));
+            left.is_some_and(|left| left >= 0) && self.is_at_most(index, low)
+        })
+    }
+
+    /// Whether an `if` around the block says that a value, or less than it, is at least 0 or more.
+    fn guarded_from_zero(&mut self, index: Value) -> bool {
+        self.said_around(Opcode::Ge).into_iter().any(|(value, least)| {
+            self.kernel.int_of(least).is_some_and(|least| least >= 0) && self.is_at_most(value, index)
+        })
+    }
+
+    /// Both sides of each comparison that holds where the block is reached, as an `if` around it says.
+    fn said_around(&self, comparison: Opcode) -> Vec<(Value, Value)> {
         let kernel = &*self.kernel;
-        let mut affine = Affine::new(kernel);
         let guards = self.around.iter().filter_map(|block| {
             let data = &kernel.insts[self.owners[*block].expand()?];
             (data.opcode == Opcode::If && data.regions[0] == *block).then(|| data.arguments[0])
         });
-        let mut conditions: Vec<Value> = guards.collect();
+        let (mut conditions, mut found): (Vec<Value>, _) = (guards.collect(), Vec::new());
         while let Some(condition) = conditions.pop() {
             let Some(data) = kernel.definition_data(condition) else { continue };
-            match (data.opcode, &data.arguments[..]) {
-                (Opcode::And, both) => conditions.extend(both),
-                (Opcode::Lt, [low, high]) => {
-                    let more = difference(kernel, &mut affine, &mut self.ranges, index, *low);
-                    let more = more.and_then(|more| more.as_wrapped());
-                    let left = extent.constant_left(&affine.form(*high));
-                    if more.zip(left).is_some_and(|(more, left)| more >= 0 && left >= 0) {
-                        return true;
-                    }
-                }
+            match &data.arguments[..] {
+                both if data.opcode == Opcode::And => conditions.extend(both),
+                [left, right] if data.opcode == comparison => found.push((*left, *right)),
                 _ => {}
             }
         }
-        false
+        found
+    }
+
+    /// Whether a value is another one, or a literal less.
+    fn is_at_most(&mut self, less: Value, more: Value) -> bool {
+        let kernel = &*self.kernel;
+        less == more
+            || difference(kernel, &mut Affine::new(kernel), &mut self.ranges, less, more)
+                .and_then(|left| left.as_wrapped())
+                .is_some_and(|left| left >= 0)
     }
 
     /// Whether a value is the index of a loop that ends at the extent or before it.

@@ -14,6 +14,9 @@ pub const ELEMENTS: u64 = 4;
 /// Instructions of a function or a quotient, and of a power.
 const SLOW: u64 = 16;
 const POWER: u64 = 96;
+/// The same of a conversion between floats and integers of 64 bits, of which 16 are done in a cycle (CUDA programming guide,
+/// "Arithmetic Instructions").
+const CONVERSION: u64 = 8;
 /// Instructions of a load, with its address.
 const LOAD: u64 = 4;
 /// What is shared is so much at least.
@@ -147,6 +150,11 @@ fn work(kernel: &Kernel, inst: Inst) -> u64 {
         Opcode::Const | Opcode::Symbol | Opcode::Yield => 0,
         Opcode::Pow => POWER,
         Opcode::Div | Opcode::Rem => SLOW,
+        Opcode::Cast => {
+            let types = [data.arguments[0], data.results[0]].map(|value| kernel.value_type(value));
+            let is_conversion = types[0].is_integer() != types[1].is_integer();
+            if is_conversion && types.iter().any(|scalar| scalar.size() > 4) { CONVERSION } else { 1 }
+        }
         opcode if opcode.math().is_some() => SLOW,
         opcode if opcode.is_load() => LOAD,
         _ => 1,

@@ -14,7 +14,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::schedule::{Directive, SAID};
-use crate::manifest::Expr;
+use crate::manifest::{BinaryOp, Expr};
 use crate::passes::accumulate::into_atomics;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rows_last::rows_into_scratch;
@@ -24,6 +24,9 @@ use rustc_hash::FxHashMap;
 /// Rows whose neighbours lie a sector apart each: so many threads, one for each, wait for memory as long as teams do that bring
 /// a sector for each element. A load takes some 150 cycles where four are under way, and 60 sectors come in a cycle.
 const STRIDED_ROWS: i64 = 8192;
+
+/// An axis so many times as long as a block has teams for it leaves few of them without a row, whatever its length is.
+const LONG_AXIS: i64 = 4;
 
 /// So many neighbours of the outer axis within a sector lie side by side.
 const BESIDE: i128 = 4;
@@ -334,20 +337,10 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     private.retain(|buffer| kernel.buffers[*buffer].kind == BufferKind::Private);
     // Lanes go along a row.
     rows_into_scratch(kernel, launch, forall, private);
-    let Payload::Loop { axes } = kernel.insts[forall].payload.clone() else { return false };
     // A block of several warps, each with a row of its own, or with several.
     let rows_a_warp = 32 / shape.threads.clamp(1, 32) as u64;
     let rows_a_block = rows_of_block(shape, said) as u64 / rows_a_warp;
-    for (at, axis) in axes.iter().enumerate() {
-        let mut factors = vec![Factor { level: Level::Grid, size: None }];
-        if at + 1 == axes.len() && rows_a_block > 1 {
-            factors.push(Factor { level: Level::Warp, size: Some(rows_a_block) });
-        }
-        if at + 1 == axes.len() && rows_a_warp > 1 {
-            factors.push(Factor { level: Level::Lane, size: Some(rows_a_warp) });
-        }
-        kernel.axes[*axis].factors = factors;
-    }
+    spread_rows(kernel, launch, forall, (rows_a_block, rows_a_warp));
     if shape.held.is_some() {
         kernel.launches[launch].streams = streams(kernel, body, &loops);
     }
@@ -387,6 +380,42 @@ fn apply(kernel: &mut Kernel, launch: Launch, shape: &Shape, said: &Said) -> boo
     let registers = shape.registers().filter(|_| !has_nest);
     kernel.launches[launch].resident = registers.map(|registers| blocks_by_registers(threads, registers));
     true
+}
+
+/// Gives the teams of a block, of so many warps with so many each, rows of the last axis; of an axis in which many would have no
+/// row only some, and of the one before it the rest.
+fn spread_rows(kernel: &mut Kernel, launch: Launch, forall: Inst, (mut warps, mut lanes): (u64, u64)) {
+    let axes = kernel.insts[forall].payload.axes().to_vec();
+    let bounds = kernel.loop_bounds(forall);
+    for (at, axis) in axes.into_iter().enumerate().rev() {
+        let teams = warps * lanes;
+        let own = if at == 0 { teams } else { most_teams(kernel, launch, bounds[at], teams) };
+        let own_lanes = own.min(lanes);
+        let own_warps = own / own_lanes;
+        (warps, lanes) = (warps / own_warps, lanes / own_lanes);
+        let teams = [(Level::Warp, own_warps), (Level::Lane, own_lanes)].into_iter();
+        let teams =
+            teams.filter(|(_, size)| *size > 1).map(|(level, size)| Factor { level, size: Some(size) });
+        let open = Factor { level: Level::Grid, size: None };
+        kernel.axes[axis].factors = std::iter::once(open).chain(teams).collect();
+    }
+}
+
+/// How many of a block's teams, a power of two, have rows along an axis.
+fn most_teams(kernel: &mut Kernel, launch: Launch, (low, high): (Value, Value), mut teams: u64) -> u64 {
+    let Some(extent) = kernel.symbolic_extent(low, high) else { return teams };
+    let compared = |op, left: &Expr, right| Expr::binary(op, left.clone(), Expr::Int(right));
+    while teams > 1 {
+        let count = teams as i64;
+        let whole = compared(BinaryOp::Equal, &compared(BinaryOp::Rem, &extent, count), 0);
+        let long = compared(BinaryOp::GreaterEqual, &extent, LONG_AXIS * count);
+        let all = Conditions::new().prefers(Expr::binary(BinaryOp::Or, long, whole));
+        if ask(kernel, launch, &all) == Answer::Yes {
+            break;
+        }
+        teams /= 2;
+    }
+    teams
 }
 
 /// Says by a literal where a loop ends that begins at 0: the launch is run for that length alone.

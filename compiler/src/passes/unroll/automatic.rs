@@ -1,13 +1,14 @@
 //! The loops that are unrolled without a word in the schedule: by their form, never by their names.
 
 use super::lanes;
+use super::rows::iterations_of_sector;
 use super::serial::{serial_axis, trips};
-use crate::analysis::is_predicated;
+use crate::analysis::{Affine, is_predicated};
 use crate::ir::entities::{Axis, Block, Inst, Launch};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::Directive;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
 /// Iterations in the body, where a range ends at the same place for all lanes and where it does not: it is short then as a rule, the
@@ -17,6 +18,9 @@ const OF_LONG: u32 = 16;
 const OF_SHORT: u32 = 4;
 /// The same of a reduction that checks subscripts: the assembler lets no load pass the branch of a check.
 const OF_CHECKED: u32 = 4;
+/// The same of one that divides: a division branches where a quotient is not a normal number, and the assembler unrolls no loop with
+/// branches. (H200: a hidden Markov model of 64 states, 1,566 us one by one, 861 by eights.)
+const OF_DIVIDING: u32 = 8;
 /// Instructions of the longest body that is unrolled, and of what becomes of it at most. None is that branches: its reads
 /// would come one after the other all the same.
 const MOST_INSTS: u32 = 32;
@@ -26,7 +30,7 @@ const MOST_UNROLLED: u32 = 256;
 /// as the schedule does not say it. One: the loop stays as it is.
 pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
     let mut found: FxHashMap<Inst, u32> = FxHashMap::default();
-    let mut equal: FxHashSet<Inst> = FxHashSet::default();
+    let mut reasons: FxHashMap<Inst, Why> = FxHashMap::default();
     let mut loops: Vec<(Launch, Inst, Axis)> = Vec::new();
     for (launch, data) in &kernel.launches {
         // A block before those inside it.
@@ -44,15 +48,10 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
                 loops.push((launch, *inst, axis));
                 if !kernel.axes[axis].nounroll
                     && kernel.schedule.unroll(&kernel.axes[axis].name).is_none()
-                    && trips(kernel, *inst).is_none()
-                    && let Some(most) = of_body(kernel, *inst)
+                    && let Some((factor, why)) = wanted(kernel, launch, *inst)
                 {
-                    if let Some(factor) = of_range(kernel, data.body, *inst) {
-                        found.insert(*inst, factor.min(most));
-                    } else if most > 1 && is_checked(kernel, *inst) {
-                        found.insert(*inst, OF_CHECKED.min(most));
-                        equal.insert(*inst);
-                    }
+                    found.insert(*inst, factor);
+                    reasons.insert(*inst, why);
                 }
             }
         }
@@ -63,19 +62,66 @@ pub(super) fn factors(kernel: &mut Kernel) -> FxHashMap<Inst, u32> {
             let namesake = |other: &Axis| kernel.axes[*other].name == kernel.axes[*axis].name;
             let uniform =
                 loops.iter().all(|(_, inst, other)| !namesake(other) || found.get(inst) == Some(factor));
-            let equal = equal.contains(inst);
-            record(kernel, *launch, *axis, (*factor, equal), uniform);
+            record(kernel, *launch, *axis, (*factor, reasons[inst]), uniform);
         }
     }
     found
 }
 
+/// Why a loop is unrolled.
+#[derive(Clone, Copy)]
+enum Why {
+    Unequal,
+    Checked,
+    Rows,
+    Divides,
+}
+
+/// By how much a loop is unrolled, if the passes say it.
+fn wanted(kernel: &Kernel, launch: Launch, inst: Inst) -> Option<(u32, Why)> {
+    let body = kernel.launches[launch].body;
+    let trips = trips(kernel, inst);
+    let longer = |factor: &u32| trips.is_none_or(|trips| trips > i128::from(*factor));
+    let checked = is_checked(kernel, inst);
+    // What nothing is done for, or only where something failed.
+    let nothing = |inst| {
+        checked
+            && matches!(
+                kernel.insts[inst].opcode,
+                Opcode::Const | Opcode::Symbol | Opcode::Yield | Opcode::Check
+            )
+    };
+    let most = of_body(kernel, inst, nothing)?;
+    if trips.is_none()
+        && let Some(factor) = of_range(kernel, body, inst)
+    {
+        return Some((factor.min(most), Why::Unequal));
+    }
+    if trips.is_none() && most > 1 && checked {
+        return Some((OF_CHECKED.min(most), Why::Checked));
+    }
+    if let Some(factor) = iterations_of_sector(kernel, launch, inst) {
+        let index = kernel.blocks[kernel.insts[inst].regions[0]].params[0];
+        let mut affine = Affine::new(kernel);
+        // What is the same for all iterations leaves the loop.
+        let most = of_body(kernel, inst, |inst| !affine.any_depends(&kernel.insts[inst].arguments, index))?;
+        let factor = factor.min(most);
+        if factor > 1 && longer(&factor) {
+            return Some((factor, Why::Rows));
+        }
+    }
+    let divides = most > 1 && trips.is_none() && is_dividing(kernel, inst);
+    divides.then(|| (OF_DIVIDING.min(most), Why::Divides))
+}
+
 /// Writes down what was chosen for a loop of a launch.
-fn record(kernel: &mut Kernel, launch: Launch, axis: Axis, (factor, equal): (u32, bool), reproducible: bool) {
-    let reason = match factor {
-        _ if equal => "no load passes the branch of a check: reads of several iterations before it",
-        1 => "lanes run it a different number of times: they part where it says so",
-        _ => "lanes run it a different number of times: reads of several iterations at once",
+fn record(kernel: &mut Kernel, launch: Launch, axis: Axis, (factor, why): (u32, Why), reproducible: bool) {
+    let reason = match why {
+        Why::Checked => "no load passes the branch of a check: reads of several iterations before it",
+        Why::Rows => "each lane walks a row of its own: neighbours at once",
+        Why::Divides => "the assembler unrolls no loop that divides: reads of several iterations at once",
+        Why::Unequal if factor == 1 => "lanes run it a different number of times: they part where it says so",
+        Why::Unequal => "lanes run it a different number of times: reads of several iterations at once",
     };
     let directive = Directive::Unroll { axis: kernel.axes[axis].name.clone(), factor: Some(factor) };
     let launch = kernel.launches[launch].name.clone();
@@ -105,21 +151,35 @@ fn is_checked(kernel: &Kernel, inst: Inst) -> bool {
     data.opcode == Opcode::Reduce && kernel.blocks[data.regions[0]].insts.iter().any(checks)
 }
 
-/// How many iterations a body allows; `None` where memory that other threads see is not touched, or where the threads of a block
+/// Whether a reduction divides floats in each iteration, by no literal, or takes a root: as the machine does either, there
+/// is a branch in it.
+fn is_dividing(kernel: &Kernel, inst: Inst) -> bool {
+    let data = &kernel.insts[inst];
+    let divides = |inst: &Inst| {
+        let data = &kernel.insts[*inst];
+        let is_float = data.results.first().is_some_and(|result| !kernel.value_type(*result).is_integer());
+        match data.opcode {
+            Opcode::Div => is_float && kernel.constant_of(data.arguments[1]).is_none(),
+            Opcode::Sqrt => true,
+            _ => false,
+        }
+    };
+    data.opcode == Opcode::Reduce
+        && !kernel.schedule.fast_math()
+        && kernel.blocks[data.regions[0]].insts.iter().any(divides)
+}
+
+/// How many iterations a body allows, in which some instructions are free; `None` where memory that other threads see is not touched, or where the threads of a block
 /// meet.
-fn of_body(kernel: &Kernel, inst: Inst) -> Option<u32> {
+fn of_body(kernel: &Kernel, inst: Inst, mut is_free: impl FnMut(Inst) -> bool) -> Option<u32> {
     let (mut insts, mut touches, mut branches) = (0, false, false);
     let body = kernel.insts[inst].regions[0];
-    let checked = is_checked(kernel, inst);
     let meets = kernel.walk_until(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
         if data.opcode.info().effect == Effect::Collective {
             return ControlFlow::Break(());
         }
-        // What nothing is done for, or only where something failed.
-        let nothing = matches!(data.opcode, Opcode::Const | Opcode::Symbol | Opcode::Yield | Opcode::Check);
-        let nothing = nothing && checked;
-        insts += u32::from(!nothing);
+        insts += u32::from(!is_free(inst));
         branches |= !data.regions.is_empty() && !is_predicated(kernel, inst);
         if let Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } = &data.payload {
             touches |= kernel.buffers[*buffer].kind != BufferKind::Private;

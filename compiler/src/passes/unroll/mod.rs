@@ -18,7 +18,9 @@
 //! Without a word in the schedule a loop is left to `ptxas`, which unrolls where it thinks that it pays; but for loops that read or
 //! write arrays and that the lanes of a warp run a different number of times. Those are unrolled, or left as they are
 //! where they are long: unrolling changes when lanes part, and so what the memory is asked for. What is counted on the PTX is
-//! what the machine does. Short reductions are straight code already (`unroll_short`).
+//! what the machine does. So are loops in which each lane walks a row of its own (`rows.rs`), whose neighbours become vectors,
+//! and reductions that divide: the assembler leaves those as they are, for a division branches. Short reductions are
+//! straight code already (`unroll_short`).
 //!
 //! # Limits
 //!
@@ -27,6 +29,7 @@
 mod automatic;
 mod lanes;
 mod nest;
+mod rows;
 mod serial;
 
 use super::iterations::{initial_values, iteration};

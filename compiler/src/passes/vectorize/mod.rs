@@ -16,9 +16,11 @@
 //! buffer, for stores neither reads of the buffer nor other writes to it. Literals in last axes of known extents are
 //! constants of the address. A vector of which more than half is loaded may bring what lies between, or behind in the same row
 //! of such axes, if nothing is conditional and the array is an input. Loads that are the same in every iteration of a loop stay
-//! scalar where a vector's registers would be in the way (`banks.rs`).
+//! scalar where a vector's registers would be in the way (`banks.rs`). Loads of neighbours that each stand in a branch of the
+//! same condition are conditional loads first (`branches.rs`).
 
 mod banks;
+mod branches;
 mod candidate;
 
 use super::pass::{Changed, Pass, PassContext};
@@ -29,6 +31,7 @@ use crate::ir::kernel::{BufferKind, InstData, Kernel, Payload, Phase, Phases, Sh
 use crate::ir::op::{Constant, Opcode};
 use crate::ir::{Parents, Substitution};
 use crate::mutants::mutant;
+use branches::into_conditional_loads;
 use candidate::{Candidate, Part, Place};
 
 use crate::manifest::{Direction, Expr, Layout};
@@ -62,6 +65,9 @@ impl Pass for Vectorize {
         let mut parents = None;
         let mut replaced = Substitution::new();
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
+            for block in kernel.blocks_in(kernel.launches[launch].body) {
+                changed |= into_conditional_loads(kernel, block);
+            }
             let mut multiples = Multiples::new(kernel, launch);
             // From the innermost outwards: what is loaded before a loop looks at what the loop loads.
             for block in kernel.blocks_in(kernel.launches[launch].body).into_iter().rev() {
