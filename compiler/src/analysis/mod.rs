@@ -47,6 +47,7 @@ mod polynomial;
 mod predicated;
 mod products;
 mod ranges;
+pub mod rates;
 mod sectors;
 mod shared_lifetimes;
 mod stated;

@@ -1,6 +1,7 @@
 //! How many iterations fill the machine: where a parallel loop has fewer, its reductions are cut into pieces.
 
 use super::pass::TargetFacts;
+use crate::analysis::rates::ROWS_AT_ONCE;
 use crate::analysis::{Conditions, bucket};
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
@@ -8,9 +9,6 @@ use crate::manifest::{BinaryOp, Expr};
 
 /// Elements of a reduction from which on several blocks are worth a second launch.
 pub const MIN_SINGLE: i64 = 1 << 16;
-/// Outer iterations that a multiprocessor runs at once: where each is a thread's, and where it is a block's.
-pub const THREADS_AT_ONCE: i64 = 2048;
-pub const ROWS_AT_ONCE: i64 = 2;
 
 /// How long a reduction must be to be cut.
 pub const MIN_LONG: i64 = 4096;
@@ -76,7 +74,7 @@ pub fn columns_fill(
     extent: &Expr,
     target: &TargetFacts,
 ) -> bool {
-    let enough = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let enough = target.threads_at_once();
     if bucket(kernel, launch, columns, &[enough]) == 1 {
         return true;
     }
@@ -89,8 +87,7 @@ pub fn columns_fill(
 pub fn few_alike(iterations: &Expr, steps: &Expr, target: &TargetFacts) -> Conditions {
     let multiprocessors = i64::from(target.multiprocessors);
     let times = |count: &Expr, factor| Expr::binary(BinaryOp::Mul, count.clone(), Expr::Int(factor));
-    let is_few =
-        Expr::binary(BinaryOp::Less, iterations.clone(), Expr::Int(multiprocessors * THREADS_AT_ONCE));
+    let is_few = Expr::binary(BinaryOp::Less, iterations.clone(), Expr::Int(target.threads_at_once()));
     let is_long = Expr::binary(BinaryOp::GreaterEqual, steps.clone(), Expr::Int(MIN_ALIKE));
     let leave_idle =
         Expr::binary(BinaryOp::GreaterEqual, times(steps, multiprocessors), times(iterations, FULL_ALIKE));

@@ -1,6 +1,7 @@
 //! What passes know of the machine: figures of each compute capability. `build.rs` makes a version of them.
 
 use crate::analysis::Multiprocessor;
+use crate::analysis::rates::THREADS_AT_ONCE;
 
 const GIB: i64 = 1 << 30;
 
@@ -52,5 +53,10 @@ impl TargetFacts {
                 },
             async_copies: capability >= 80,
         }
+    }
+
+    /// Threads that the whole machine runs at once.
+    pub fn threads_at_once(&self) -> i64 {
+        i64::from(self.multiprocessors) * THREADS_AT_ONCE
     }
 }

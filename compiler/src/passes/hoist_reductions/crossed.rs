@@ -39,7 +39,6 @@ use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
-use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::promote::MOST_SCALARS;
 use crate::passes::rows_last::rows_into_scratch;
@@ -84,7 +83,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
 
 /// Whether there are fewer iterations than threads fill the machine.
 fn are_few(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
-    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let threads = target.threads_at_once();
     let iterations = product(Along::of(kernel, forall).iter(), kernel);
     let conditions = Conditions::new().prefers(Expr::binary(BinaryOp::Less, iterations, Expr::Int(threads)));
     ask(kernel, launch, &conditions) == Answer::Yes

@@ -38,7 +38,6 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::{Effect, Opcode};
 use crate::mutants::mutant;
-use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::insert;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
@@ -100,7 +99,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     let are_rows = walks_rows(kernel, forall, last)
         || first.iter().any(|inst| is_loop(kernel, *inst) && walks_rows(kernel, forall, *inst));
     if are_rows {
-        let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+        let threads = target.threads_at_once();
         long_rows_last(kernel, launch, own, (kernel.blocks[body].params.len(), threads));
     }
     let made = cut(kernel, launch, forall, body, (first, second));

@@ -42,7 +42,6 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
-use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::{free_values, is_rematerializable};
 use crate::passes::rows_last::{into_scratch, own_arrays, rows_last};
@@ -66,7 +65,7 @@ pub fn split(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool 
     if inner.is_empty() {
         return false;
     }
-    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let threads = target.threads_at_once();
     let mut are_shared = false;
     for inst in &inner {
         let Some(found) = Inner::of(kernel, launch, forall, *inst, threads) else { continue };

@@ -9,7 +9,6 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Step};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
-use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 
 /// Steps of a loop from which on it is worth memory for its result.
@@ -17,7 +16,7 @@ pub const LEAST_STEPS: u64 = 16;
 /// What a value costs that one launch writes and another one reads, in steps of a loop.
 pub const BETWEEN: i64 = 8;
 /// What one more launch costs a thread, in steps of a loop; one more for each two threads of a multiprocessor, which hide
-/// what memory takes from each other (the figures are those of `fill.rs`).
+/// what memory takes from each other (the figures are those of `analysis/rates.rs`).
 pub const LAUNCH: i64 = 64;
 
 /// How many steps the loops of a block have.
@@ -125,7 +124,7 @@ pub fn pays_whole(
     };
     // Few threads take so many times as long as a full machine, which has the values between to write and read.
     let is_full = {
-        let few = Expr::binary(BinaryOp::Mul, steps.clone(), int(machine * THREADS_AT_ONCE));
+        let few = Expr::binary(BinaryOp::Mul, steps.clone(), int(target.threads_at_once()));
         let full = Expr::binary(BinaryOp::Add, steps, int(BETWEEN));
         let full = Expr::binary(BinaryOp::Mul, around.clone(), full);
         Expr::binary(BinaryOp::GreaterEqual, full, few)

@@ -6,7 +6,6 @@ use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::{Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::manifest::{BinaryOp, Expr};
-use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::hoist_reductions::{BETWEEN, LAUNCH, LEAST_ROWS, LEAST_STEPS};
 use crate::passes::pass::TargetFacts;
 
@@ -77,7 +76,7 @@ impl Plan {
             conditions = conditions.prefers(binary(BinaryOp::Less, shorter, Expr::Int(FULL)));
         }
         let launches = self.copied.iter().filter(|copied| **copied).count() as i64 + i64::from(self.apart);
-        let at_once = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+        let at_once = target.threads_at_once();
         let cost = binary(BinaryOp::Mul, self.elements(found), Expr::Int(BETWEEN));
         let cost = binary(BinaryOp::Add, cost, Expr::Int(launches * LAUNCH * at_once));
         // What a step takes as it is, of the time that it takes one thread of many: tiles that are made of quotients are nearly as

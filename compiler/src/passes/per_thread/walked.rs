@@ -6,7 +6,6 @@ use crate::ir::entities::{Inst, Launch};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::passes::contiguous::WORD_BYTES;
-use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::unroll_and_jam::is_one_threads;
 
@@ -32,7 +31,7 @@ pub fn brings_words(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &
 /// Whether there are threads enough where each has several elements.
 fn fills(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts) -> bool {
     let Some(all) = kernel.symbolic_iterations(forall) else { return false };
-    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let threads = target.threads_at_once();
     let conditions = Conditions::new().prefers_at_least(&all, threads * ELEMENTS as i64);
     ask(kernel, launch, &conditions) == Answer::Yes
 }

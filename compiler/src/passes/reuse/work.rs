@@ -5,7 +5,6 @@ use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
-use crate::passes::fill::THREADS_AT_ONCE;
 use crate::passes::pass::TargetFacts;
 use crate::passes::unroll_and_jam::is_one_threads;
 
@@ -102,7 +101,7 @@ pub fn shared(
     let (low, high) = kernel.loop_bounds(forall)[at];
     let extent = kernel.symbolic_extent(low, high)?;
     let iterations = kernel.symbolic_iterations(forall)?;
-    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE * ELEMENTS as i64;
+    let threads = target.threads_at_once() * ELEMENTS as i64;
     let rest = Expr::binary(BinaryOp::Rem, extent.clone(), Expr::Int(ELEMENTS as i64));
     let is_whole = Expr::binary(BinaryOp::Equal, rest, Expr::Int(0));
     let is_long = Expr::binary(BinaryOp::GreaterEqual, extent, Expr::Int(4 * ELEMENTS as i64));

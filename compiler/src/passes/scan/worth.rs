@@ -2,6 +2,7 @@
 
 use super::found::Found;
 use crate::analysis::Conditions;
+use crate::analysis::rates::{LAUNCH, TERMS, WAIT_OF_TERMS};
 use crate::ir::entities::Block;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
@@ -15,14 +16,6 @@ use crate::passes::hoist_reductions::product;
 pub const BLOCK: i64 = 32;
 /// Terms of a range from which on blocks of it are fewer by far.
 const LEAST: i64 = 8 * BLOCK;
-/// Terms that a multiprocessor adds up in a cycle, where all of its threads have some: a load, its address, an
-/// addition, the loop.
-const TERMS: i64 = 8;
-/// Cycles of a term where a thread walks the longest range: what a load takes from the first cache, of which several
-/// are under way, and the additions, each after the one before.
-const STEP: i64 = 24;
-/// From a launch to the first step of a thread and from the last one to the end, in cycles.
-const BEGIN: i64 = 5_000;
 /// Launches that come before: blocks, and what lies before each of them.
 const LAUNCHES: i64 = 2;
 /// The most loads and other instructions of a term that is computed again for each element of a block.
@@ -43,9 +36,9 @@ pub fn conditions(kernel: &Kernel, found: &Found, target: &TargetFacts) -> Optio
     // Each element has half of the terms on average; of all cycles of a machine, in terms.
     let machine = 2 * TERMS * i64::from(target.multiprocessors);
     let elements = product(found.axes.iter(), kernel);
-    let plain = Expr::binary(BinaryOp::Add, elements, Expr::Int(STEP * machine));
+    let plain = Expr::binary(BinaryOp::Add, elements, Expr::Int(WAIT_OF_TERMS * machine));
     let plain = Expr::binary(BinaryOp::Mul, plain, length.clone());
-    let launched = LAUNCHES * BEGIN * machine;
+    let launched = LAUNCHES * LAUNCH * machine;
     Some(conditions.prefers_at_least(&length, LEAST).prefers_at_least(&plain, launched))
 }
 

@@ -7,6 +7,7 @@ use super::nest::{nest, nested};
 use super::pieces::{Cut, Outer, cut, piece_launch, streams};
 use super::said::said;
 use super::shared;
+use crate::analysis::rates::{ROWS_AT_ONCE, THREADS_AT_ONCE};
 use crate::analysis::{Affine, Conditions, Stride, accesses, bucket};
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{Kernel, Payload, Step};
@@ -14,8 +15,7 @@ use crate::ir::op::Opcode;
 use crate::ir::schedule::{Directive, SAID};
 use crate::manifest::{self, BinaryOp, Expr};
 use crate::passes::fill::{
-    FEW_PIECES, MIN_ALIKE, MIN_LONG, MIN_SINGLE, ROWS_AT_ONCE, THREADS_AT_ONCE, few_alike, few_pieces_fill,
-    least_long,
+    FEW_PIECES, MIN_ALIKE, MIN_LONG, MIN_SINGLE, few_alike, few_pieces_fill, least_long,
 };
 use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::pass::TargetFacts;
@@ -60,7 +60,7 @@ fn pieces_of_columns(
         return FEW_PIECES;
     }
     let one = pieces(target);
-    let threads = i64::from(target.multiprocessors) * THREADS_AT_ONCE;
+    let threads = target.threads_at_once();
     let long = bucket(kernel, launch, extent, &LONGER.map(|(terms, _)| terms));
     let fits = LONGER[..long].iter().rev().map(|(_, times)| one * times);
     let fits: Vec<i64> = fits.collect();

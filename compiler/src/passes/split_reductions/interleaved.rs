@@ -22,7 +22,7 @@ use crate::ir::kernel::{AxisData, BlockData, Factor, Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
-use crate::passes::fill::{MIN_SINGLE, THREADS_AT_ONCE};
+use crate::passes::fill::MIN_SINGLE;
 use crate::passes::numbers::{divided, quotient};
 use crate::passes::pass::TargetFacts;
 use crate::passes::rematerialize::rematerialize;
@@ -40,7 +40,7 @@ const IN_FLIGHT: u64 = 32;
 pub fn count(columns: &Expr, rows: &Expr, target: &TargetFacts) -> Expr {
     let [min, max, ceil_div] = [BinaryOp::Min, BinaryOp::Max, BinaryOp::CeilDiv]
         .map(|op| move |left: Expr, right: i64| Expr::binary(op, left, Expr::Int(right)));
-    let threads = Expr::Int(i64::from(target.multiprocessors) * THREADS_AT_ONCE);
+    let threads = Expr::Int(target.threads_at_once());
     let full = Expr::binary(BinaryOp::CeilDiv, threads, max(columns.clone(), 1));
     let long = ceil_div(max(rows.clone(), 1), LEAST_ROWS);
     let count = min(Expr::binary(BinaryOp::Min, full, long), MIN_SINGLE);

@@ -1,16 +1,16 @@
 //! What a product costs with tiles of a shape, about: closed formulas over its sizes, by which the cheapest shape is taken.
 //!
 //! ```text
-//! each block a tile of its own            steps * (tiles of a multiprocessor * step + alone) + BEGIN
-//! tiles shared among all (share.rs)       steps * tiles / multiprocessors * step + BEGIN_SHARED
+//! each block a tile of its own            steps * (tiles of a multiprocessor * step + alone) + LAUNCH
+//! tiles shared among all (share.rs)       steps * tiles / multiprocessors * step + TWO_LAUNCHES
 //!                                         + parts * results of a part / multiprocessors / KEPT
 //! ```
 //!
-//! In cycles of a multiprocessor. The figures are those of an H200 (`bench/results/2026-11-24-products.txt`); of other
-//! machines only their ratios matter, which are those of shared memory to multiplications, and alike.
+//! In cycles of a multiprocessor (`analysis/rates.rs`).
 
 use super::shape::Shape;
 use super::share::LEAST_CHUNKS;
+use crate::analysis::rates::{FUSED, KEPT, LAUNCH, TWO_LAUNCHES};
 use crate::manifest::{BinaryOp, Expr};
 
 /// What a step of the reduced axis takes for one tile.
@@ -28,15 +28,6 @@ impl Cycles {
         Self { step: self.step * factor, alone: self.alone * factor }
     }
 }
-
-/// From the launch to the first step, and from the last one to the end.
-const BEGIN: i64 = 5_000;
-
-/// The same where tiles are shared, and a second launch adds up their parts.
-const BEGIN_SHARED: i64 = 12_000;
-
-/// Results of parts that are written and read again in a cycle.
-const KEPT: i64 = 2;
 
 /// What a launch costs.
 #[derive(Clone, Debug)]
@@ -71,7 +62,7 @@ fn min(left: Expr, right: Expr) -> Expr {
 fn whole(tiles: &Expr, steps: &Expr, cycles: Cycles, multiprocessors: i64) -> Expr {
     let of_step = mul(ceil_div(tiles.clone(), multiprocessors), cycles.step);
     let of_step = if cycles.alone == 0 { of_step } else { add(of_step, Expr::Int(cycles.alone)) };
-    add(Expr::binary(BinaryOp::Mul, steps.clone(), of_step), Expr::Int(BEGIN))
+    add(Expr::binary(BinaryOp::Mul, steps.clone(), of_step), Expr::Int(LAUNCH))
 }
 
 impl Cost {
@@ -87,7 +78,7 @@ impl Cost {
         let results = shape.tile[0] * shape.tile[1];
         let kept = ceil_div(mul(parts, results), multiprocessors * KEPT);
         let computed = ceil_div(mul(work, shape.depth * shape.cycles.step), multiprocessors);
-        Self { whole, shared: add(add(computed, kept), Expr::Int(BEGIN_SHARED)), blocks, rest }
+        Self { whole, shared: add(add(computed, kept), Expr::Int(TWO_LAUNCHES)), blocks, rest }
     }
 
     /// The better way.
@@ -105,12 +96,9 @@ impl Cost {
 /// One result a thread, for 128 threads, with both operands from the first cache; and what a step waits for them.
 const PLAIN: Cycles = Cycles { step: 16, alone: 100 };
 
-/// Threads that add at the same time.
-const PLAIN_RESULTS: i64 = 128;
-
 /// The cost of so many results without tiles.
 pub fn plain(results: &Expr, steps: &Expr, multiprocessors: i64) -> Expr {
-    whole(&ceil_div(results.clone(), PLAIN_RESULTS), steps, PLAIN, multiprocessors)
+    whole(&ceil_div(results.clone(), FUSED), steps, PLAIN, multiprocessors)
 }
 
 /// A team of lanes a result, both of whose operands come from the second cache in whole sectors: about 32 bytes a cycle.

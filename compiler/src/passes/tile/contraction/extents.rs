@@ -10,22 +10,11 @@
 use super::factor::atom;
 use super::found::Found;
 use crate::analysis::REGISTERS;
+use crate::analysis::rates::{CACHES, FUSED, LAUNCH, PRODUCTS, SHARED, WAIT, WAIT_OF_PRODUCTS};
 use crate::atoms::{COLUMNS, ROWS};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 
-/// Multiplications of a matrix instruction in a cycle of a multiprocessor, times the bytes of a factor: what `mma.sync` reaches
-/// (H100).
-const PRODUCTS: i64 = 2048;
-/// Bytes that shared memory gives in a cycle, and the caches behind it.
-const SHARED: i64 = 128;
-const CACHES: i64 = 32;
-/// Bytes of memory in a cycle of a multiprocessor.
-pub const MEMORY: i64 = 16;
-/// What the steps of one instruction wait for where nothing else is there to do: fragments, then the instruction itself.
-const WAIT: i64 = 64;
-/// From the launch to the first step, and from the last one to the end.
-pub const BEGIN: i64 = 5_000;
 /// Registers of a thread beside sums and factors.
 const OTHERS: i64 = 48;
 /// Registers of an index, or of an address.
@@ -273,7 +262,7 @@ impl Sizes {
     pub fn cost(&self, shape: &Shape, target: &TargetFacts) -> Expr {
         let of_step =
             mul(ceil_div(self.blocks(shape), target.multiprocessors.into()), Expr::Int(shape.cycles));
-        add(mul(ceil_div(self.steps.clone(), shape.steps), add(of_step, WAIT)), BEGIN)
+        add(mul(ceil_div(self.steps.clone(), shape.steps), add(of_step, WAIT_OF_PRODUCTS)), LAUNCH)
     }
 
     /// The least that it costs to multiply and add one by one: as many threads as there are add at a time, and each step waits
@@ -281,10 +270,6 @@ impl Sizes {
     pub fn cost_one_by_one(&self, target: &TargetFacts) -> Expr {
         let results = mul(self.batch.clone(), mul(self.outer[0].clone(), self.outer[1].clone()));
         let of_step = ceil_div(results, FUSED * i64::from(target.multiprocessors));
-        add(mul(self.steps.clone(), add(of_step, WAIT_OF_FUSED)), BEGIN)
+        add(mul(self.steps.clone(), add(of_step, WAIT)), LAUNCH)
     }
 }
-
-/// Multiplications and additions in a cycle of a multiprocessor, and what one of a thread waits for.
-const FUSED: i64 = 128;
-const WAIT_OF_FUSED: i64 = 16;

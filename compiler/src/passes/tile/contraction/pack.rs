@@ -25,11 +25,12 @@
 //! Terms are added up in another order, roundings aside the same.
 
 use super::arrays::{axis_of, is_copied, lanes, names};
-use super::extents::{BEGIN, MEMORY, Sizes, ceil_div, mul, shapes};
+use super::extents::{Sizes, ceil_div, mul, shapes};
 use super::found::Found;
 use super::pad::padded;
 use super::parts::take_apart;
 use super::{COPIES, has_atom, is_said, plan, vectors};
+use crate::analysis::rates::{LAUNCH, MEMORY};
 use crate::analysis::{Affine, Answer, Conditions, ask, code, written_buffers};
 use crate::data::ElementType;
 use crate::ir::entities::{Inst, Launch};
@@ -275,7 +276,7 @@ fn pays(
         conditions =
             conditions.prefers(Expr::binary(BinaryOp::LessEqual, size, Expr::Int(target.scratch_bytes)));
         let bytes = Expr::binary(BinaryOp::Div, mul(elements, Expr::Int(moved)), Expr::Int(MEMORY));
-        cost = add(cost, add(bytes, Expr::Int(BEGIN * i64::from(target.multiprocessors))));
+        cost = add(cost, add(bytes, Expr::Int(LAUNCH * i64::from(target.multiprocessors))));
         if !is_copied(kernel, launch, found, operand.side) {
             let times = ceil_div(sizes.outer[1 - operand.side].clone(), TILE);
             let rows = mul(sizes.batch.clone(), sizes.outer[operand.side].clone());

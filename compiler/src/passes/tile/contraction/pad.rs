@@ -13,9 +13,10 @@
 //! terms that are added are zero.
 
 use super::arrays::{axis_of, is_copied, lanes, names};
-use super::extents::{BEGIN, MEMORY, Sizes, ceil_div, mul, shapes};
+use super::extents::{Sizes, ceil_div, mul, shapes};
 use super::found::Found;
 use super::{COPIES, all_hold, plan, vectors};
+use crate::analysis::rates::{LAUNCH, MEMORY};
 use crate::analysis::{Answer, Conditions, ask, written_buffers};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Buffer, Inst, Launch, Value};
@@ -117,7 +118,7 @@ fn pays(
         let size = mul(elements, Expr::Int(2 * bytes));
         let fits = Expr::binary(BinaryOp::LessEqual, size.clone(), Expr::Int(target.scratch_bytes));
         conditions = conditions.prefers(fits);
-        let moved = Expr::binary(BinaryOp::Add, ceil_div(size, MEMORY * machine), Expr::Int(BEGIN));
+        let moved = Expr::binary(BinaryOp::Add, ceil_div(size, MEMORY * machine), Expr::Int(LAUNCH));
         cost = Expr::binary(BinaryOp::Add, cost, moved);
     }
     let conditions = conditions.prefers(Expr::binary(BinaryOp::Less, cost, saved));

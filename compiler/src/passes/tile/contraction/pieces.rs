@@ -8,8 +8,9 @@
 //! forall i, j { y[i, j] = f(sum(piece: part[piece, i, j])) }
 //! ```
 
-use super::extents::{BEGIN, MEMORY, Shape, Sizes, ceil_div, mul};
+use super::extents::{Shape, Sizes, ceil_div, mul};
 use super::found::Found;
+use crate::analysis::rates::{LAUNCH, MEMORY};
 use crate::analysis::{Answer, Conditions, ask, code};
 use crate::data::Scalar;
 use crate::ir::emit::Emit;
@@ -62,7 +63,7 @@ pub fn pieces(
     let moved = ceil_div(mul(bytes.clone(), Expr::Int(2)), MEMORY * machine);
     let add = |left, right| Expr::binary(BinaryOp::Add, left, right);
     let cut = sizes.of_piece(&count).least(shapes, target)?;
-    let cut = add(add(cut, moved), Expr::Int(BEGIN));
+    let cut = add(add(cut, moved), Expr::Int(LAUNCH));
     let pays = Expr::binary(BinaryOp::Less, cut, sizes.least(shapes, target)?);
     let conditions = Conditions::new()
         .prefers_at_least(&count, 2)
