@@ -35,7 +35,7 @@ pub(super) fn iterations_of_sector(kernel: &Kernel, launch: Launch, inst: Inst) 
         let is_far = |atom: Atom| match position.split(atom).map(|(factor, _)| factor.as_wrapped()) {
             // The extent of a row, or what data tells.
             Some(None) => true,
-            Some(Some(bytes)) => bytes.unsigned_abs() >= SECTOR_BYTES as u64,
+            Some(Some(bytes)) => bytes.unsigned_abs() >= SECTOR_BYTES,
             None => false,
         };
         let first = varying.next()?;
