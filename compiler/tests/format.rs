@@ -282,7 +282,7 @@ fn the_style() {
         ("kernel k ( ){ };", "kernel k() {};\n"),
         ("fn f(\na: f32, b: f32) -> f32 { a }", "fn f(\n    a: f32, b: f32,\n) -> f32 { a }\n"),
         ("fn f(\na: f32 // c\n) -> f32 { a }", "fn f(\n    a: f32,  // c\n) -> f32 { a }\n"),
-        ("fn f(a: f32,\nb: f32) -> f32 { a }", "fn f(a: f32,\n    b: f32) -> f32 { a }\n"),
+        ("fn f(a: f32,\nb: f32) -> f32 { a }", "fn f(a: f32,\n    b: f32) -> f32\n{\n    a\n}\n"),
         (
             "schedule k for sm_90 where n>=64,\nn%4==0 {\nblock 64 }\nconst A: f32 = if true\n{ 1.0 } else { 2.0 }",
             "schedule k for sm_90 where n >= 64,\n    n % 4 == 0\n{\n    block 64\n}\n\nconst A: f32 = if true { 1.0 } else { 2.0 }\n",
