@@ -78,6 +78,9 @@ pub struct CheckOptions {
     /// The GPU whose schedules and limits count: sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120
     #[arg(long, value_name = "SM", default_value = "sm_90")]
     pub target: String,
+    /// Only this kernel, of those files that have it; mistakes of the others are told all the same
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
     #[command(flatten)]
     pub levels: LevelArguments,
     #[arg(long, value_enum, default_value_t)]
@@ -149,7 +152,7 @@ pub struct BuildOptions {
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// A dimension that is known now: -D k=64; the kernels that have it take no other size, and trip counts are exact
-    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
+    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1.., value_delimiter = ',')]
     pub dims: Vec<String>,
     /// Also make a variant for these sizes: --for m=4096,n=4096; may be repeated
     #[arg(long = "for", value_name = "NAME=SIZE,…")]
@@ -197,8 +200,8 @@ pub struct KernelArguments {
     /// Which kernel, where the file has several
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// A dimension: -D n=1000
-    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
+    /// A dimension: -D n=1000; several as -D m=100 n=50 or -D m=100,n=50
+    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1.., value_delimiter = ',')]
     pub dims: Vec<String>,
     /// Compile for exactly the sizes that -D gives: trip counts are exact, other sizes are refused; with --kernel, those
     /// of that kernel alone
@@ -257,9 +260,12 @@ pub struct TestOptions {
     /// .krn files
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Only kernels whose name contains this
-    #[arg(long, value_name = "TEXT")]
+    /// Only this kernel, of those files that have it
+    #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
+    /// A size at which `--costs` counts, in the place of those of `cost` directives: -D n=4096
+    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1.., value_delimiter = ',', requires = "costs")]
+    pub dims: Vec<String>,
     /// Picks the random inputs
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -297,7 +303,7 @@ pub struct TestOptions {
 impl TestOptions {
     /// Whether a kernel is one of those that are asked for.
     pub fn asks_for(&self, kernel: &str) -> bool {
-        self.kernel.as_ref().is_none_or(|text| kernel.contains(text.as_str()))
+        self.kernel.as_ref().is_none_or(|name| kernel == name)
     }
 }
 
@@ -408,7 +414,7 @@ pub struct ExplainOptions {
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// A dimension that is known at compile time, as in `krn build`; with --kernel, one of that kernel alone
-    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1..)]
+    #[arg(short = 'D', value_name = "NAME=SIZE", num_args = 1.., value_delimiter = ',')]
     pub dims: Vec<String>,
     /// The sizes whose code is explained, instead of representative ones: --for m=4096,n=4096
     #[arg(long = "for", value_name = "NAME=SIZE,…")]

@@ -59,16 +59,19 @@ pub fn compile(
 ) -> Result<Compilation> {
     match krn_compiler::compile(source, options) {
         Ok(mut compilation) => {
-            let others = kernel.map_or_else(Vec::new, |kernel| of_others(source, kernel));
-            let inside = |other: &Span, own: Span| other.start <= own.start && own.end <= other.end;
-            compilation
-                .warnings
-                .retain(|warning| !others.iter().any(|other| inside(other, warning.primary.span)));
+            leave_out_others(source, &mut compilation.warnings, kernel);
             show(source, &compilation.warnings, format)?;
             Ok(compilation)
         }
         Err(error) => Err(refused(source, error, format)),
     }
+}
+
+/// Where a kernel is named, leaves out what is said of others.
+pub fn leave_out_others(source: &SourceFile, warnings: &mut Diagnostics, kernel: Option<&str>) {
+    let others = kernel.map_or_else(Vec::new, |kernel| of_others(source, kernel));
+    let inside = |other: &Span, own: Span| other.start <= own.start && own.end <= other.end;
+    warnings.retain(|warning| !others.iter().any(|other| inside(other, warning.primary.span)));
 }
 
 /// Where other kernels than this one stand, and their schedules.

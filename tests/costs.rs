@@ -50,6 +50,26 @@ fn a_regression_fails_and_is_accepted_with_a_reason() {
 }
 
 #[test]
+fn the_command_line_says_at_which_sizes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    std::fs::write(folder.join("k.krn"), KERNELS).expect("a temporary file");
+    let read = || std::fs::read_to_string(folder.join("k.costs")).expect("it was written");
+    run(folder, &["k.krn", "--costs", "--accept"], 0);
+    run(folder, &["k.krn", "--costs", "--accept", "-D", "m=64,n=512"], 0);
+    let kept = read();
+    for line in ["scale | m = 64, n = 512 for", "scale | m = 2048, n = 2048 for", "total | n = 512 for"] {
+        assert!(kept.contains(line), "{line}: {kept}");
+    }
+    // What was counted at other sizes is not missed.
+    let (out, _) = run(folder, &["k.krn", "--costs", "-D", "m=64", "n=512"], 0);
+    assert_eq!(out, "2 lines, 0 differ from the table\n");
+    let (_, err) = run(folder, &["k.krn", "--costs", "-D", "q=3"], 2);
+    assert!(err.contains("-D q: no kernel that is counted has this dimension"), "{err}");
+    run(folder, &["k.krn", "-D", "n=3"], 2);
+}
+
+#[test]
 fn one_table_holds_several_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let folder = folder.path();
@@ -70,7 +90,7 @@ fn one_table_holds_several_files() {
     assert_eq!(out, "3 lines, 0 differ from the table\n");
     // Kernels have names, files do not count, and what is not asked for is not counted: its directive is wrong.
     let (_, err) = run(folder, &["a.krn", "--costs", "--table", "all.costs", "--kernel", "krn"], 2);
-    assert!(err.contains("no kernel was counted"), "{err}");
+    assert!(err.contains("there is no kernel `krn`; the file has `scale`"), "{err}");
     let text =
         format!("{KERNELS}// krn-test: cost k=4\nkernel other(x: f32[n]) -> y: f32[n] {{ y[i] = x[i] }}\n");
     std::fs::write(folder.join("b.krn"), text).expect("a temporary file");

@@ -7,6 +7,7 @@ mod builtins;
 mod cli;
 mod costs;
 mod dap;
+mod directives;
 mod examples;
 mod fmt;
 mod host_programs;

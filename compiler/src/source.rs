@@ -72,10 +72,16 @@ impl SourceFile {
 
     /// The text of a one-based line, without its line ending; empty where there is no such line.
     pub fn line_text(&self, line: u32) -> &str {
-        let Some(index) = (line as usize).checked_sub(1) else { return "" };
-        let Some(&start) = self.line_starts.get(index) else { return "" };
+        self.slice(self.line_span(line))
+    }
+
+    /// Where a one-based line stands, without its line ending; empty where there is no such line.
+    pub fn line_span(&self, line: u32) -> Span {
+        let Some(index) = (line as usize).checked_sub(1) else { return Span::default() };
+        let Some(&start) = self.line_starts.get(index) else { return Span::default() };
         let end = self.line_starts.get(index + 1).map_or(self.text.len(), |next| *next as usize);
-        self.text[start as usize..end].trim_end_matches(['\n', '\r'])
+        let length = self.text[start as usize..end].trim_end_matches(['\n', '\r']).len();
+        Span::new(start, start + length as u32)
     }
 }
 
@@ -92,5 +98,6 @@ mod tests {
         assert_eq!(file.line_column(9), (3, 1));
         assert_eq!(file.line_text(2), "cé d");
         assert_eq!(file.line_text(9), "");
+        assert_eq!(file.slice(file.line_span(2)), "cé d");
     }
 }

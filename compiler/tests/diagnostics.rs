@@ -7,7 +7,8 @@ use krn_compiler::diagnostic::edit::apply_edits;
 use krn_compiler::diagnostic::{Diagnostic, Diagnostics, Severity, codes, render};
 use krn_compiler::source::SourceFile;
 use krn_compiler::syntax;
-use krn_compiler::{Advise, CompileError, CompileOptions};
+use krn_compiler::{Advise, Compilation, CompileError, CompileOptions};
+use krn_runtime::verify::cases;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -31,11 +32,21 @@ fn front_end(name: &str, bytes: &[u8]) -> (SourceFile, Diagnostics) {
         ..CompileOptions::default()
     };
     let reports = match krn_compiler::compile(&file, &options) {
-        Ok(compilation) => compilation.warnings,
+        Ok(compilation) => with_directives(&file, compilation),
         Err(CompileError::Diagnostics(reports)) => reports,
         Err(error) => panic!("{name}: {error}"),
     };
     (file, reports)
+}
+
+/// What the compiler says, and what `krn check` says of test directives, which the runtime reads.
+fn with_directives(file: &SourceFile, compilation: Compilation) -> Diagnostics {
+    let mut reports = compilation.warnings;
+    for (kernel, manifest) in compilation.program.kernels.iter().zip(&compilation.compiled.manifest.kernels) {
+        let line = file.line_column(kernel.span.start).0;
+        cases::mistakes(file, line, manifest).into_iter().for_each(|mistake| reports.push(mistake));
+    }
+    reports
 }
 
 fn run(path: &Path) -> (String, SourceFile, Diagnostics) {

@@ -16,12 +16,19 @@ fn formatted(text: &str) -> String {
     format(&file).unwrap_or_else(|reports| panic!("{:?}\n{text}", reports.iter().next()))
 }
 
-/// The tokens of a file as text, ends of statements among them.
+/// The tokens of a file as text, ends of statements among them; without commas before a `)`, which may be added.
 fn tokens(text: &str) -> Vec<String> {
     let file = SourceFile::new("t.krn", text);
     let word =
         |kind, span| if kind == TokenKind::LineEnd { "END".into() } else { file.slice(span).to_string() };
-    laid_out(&file).iter().map(|token| word(token.kind, token.span)).collect()
+    let mut words: Vec<String> = Vec::new();
+    for token in laid_out(&file) {
+        if token.kind == TokenKind::CloseParen && words.last().is_some_and(|last| last == ",") {
+            words.pop();
+        }
+        words.push(word(token.kind, token.span));
+    }
+    words
 }
 
 /// The comments of a file, in order; space at their ends is not theirs.
@@ -250,6 +257,16 @@ fn the_style() {
         ("if a { // x\nb = c } // y\n", "    if a {  // x\n        b = c\n    }  // y"),
         ("if a { b = c }\n// x\nelse { d = e }", "    if a { b = c }\n    // x\n    else { d = e }"),
         ("min = max\nx min= min", "    min = max\n    x min= min"),
+        (
+            "let v = if a { V { x: 1 } } else {\nV { x: 2 } }",
+            "    let v = if a {\n        V { x: 1 }\n    } else {\n        V { x: 2 }\n    }",
+        ),
+        (
+            "if a { b = c } else if d { e = f } else { h =\ni }",
+            "    if a {\n        b = c\n    } else if d {\n        e = f\n    } else {\n        h =\n            i\n    }",
+        ),
+        ("a = b\n* (c\n+ d)\n+ e", "    a = b\n        * (c\n            + d)\n        + e"),
+        ("a = b * (c\n+ f(d,\ne))", "    a = b * (c\n        + f(d,\n            e))"),
     ] {
         assert_eq!(check(&body(text)), body(expected), "{text}");
     }
@@ -263,6 +280,9 @@ fn the_style() {
             "const A: i32 = 3\n\nfn f() -> i32 {\n    1\n}\n\n// b\nconst B: i32 = 4\n",
         ),
         ("kernel k ( ){ };", "kernel k() {};\n"),
+        ("fn f(\na: f32, b: f32) -> f32 { a }", "fn f(\n    a: f32, b: f32,\n) -> f32 { a }\n"),
+        ("fn f(\na: f32 // c\n) -> f32 { a }", "fn f(\n    a: f32,  // c\n) -> f32 { a }\n"),
+        ("fn f(a: f32,\nb: f32) -> f32 { a }", "fn f(a: f32,\n    b: f32) -> f32\n{\n    a\n}\n"),
         (
             "schedule k for sm_90 where n>=64,\nn%4==0 {\nblock 64 }\nconst A: f32 = if true\n{ 1.0 } else { 2.0 }",
             "schedule k for sm_90 where n >= 64,\n    n % 4 == 0\n{\n    block 64\n}\n\nconst A: f32 = if true { 1.0 } else { 2.0 }\n",
@@ -292,7 +312,7 @@ fn long_lines_break_where_they_are_loosest() {
         "kernel long_name(
     first: f32[rows, columns],
     second: f32[rows, columns],
-    third: f32[rows]
+    third: f32[rows],
 ) -> result: f32[rows, columns], other: f32[rows]
     where rows >= 1
 {

@@ -3,8 +3,9 @@
 use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, FILE, Failure, INPUT, MISMATCH, Result, USAGE};
 use crate::numbers::counted;
-use crate::{files, messages};
-use krn_runtime::profile::{Change, CostError, Costs, Verdict, costs_of};
+use crate::{files, messages, request};
+use krn_runtime::profile::{Change, Cost, CostError, Costs, Verdict, costs_at};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The first lines of a table that is kept.
@@ -14,12 +15,22 @@ const HEAD: &str = "\
 
 pub fn run(options: &TestOptions) -> Result<()> {
     let mut sums = Sums::default();
+    let mut asked = Asked {
+        kernel: request::Named::new(options.kernel.as_deref()),
+        sizes: request::dims(&options.dims)?.into_iter().map(|(name, size)| (name, size as i64)).collect(),
+        dims: BTreeSet::new(),
+    };
+    let mut counted_files = Vec::with_capacity(options.files.len());
+    for path in &options.files {
+        counted_files.push((path, count(path, options, &mut asked)?));
+    }
+    asked.check()?;
     match &options.table {
         Some(table) => {
             let mut found = Costs::default();
-            for path in &options.files {
+            for (path, costs) in counted_files {
                 let of_file = |name: &str| format!("{}:{name}", path.display());
-                found.0.extend(count(path, options)?.0.into_iter().map(|mut cost| {
+                found.0.extend(costs.0.into_iter().map(|mut cost| {
                     cost.kernel = of_file(&cost.kernel);
                     cost
                 }));
@@ -29,8 +40,8 @@ pub fn run(options: &TestOptions) -> Result<()> {
             judge(table, found, &|name| files.iter().any(|file| name.starts_with(file)), options, &mut sums)?;
         }
         None => {
-            for path in &options.files {
-                judge(&path.with_extension("costs"), count(path, options)?, &|_| true, options, &mut sums)?;
+            for (path, found) in counted_files {
+                judge(&path.with_extension("costs"), found, &|_| true, options, &mut sums)?;
             }
         }
     }
@@ -52,12 +63,36 @@ struct Sums {
     failed: usize,
 }
 
-fn count(path: &Path, options: &TestOptions) -> Result<Costs> {
+/// What the command line asks for, of which one of the files has to have it.
+struct Asked<'n> {
+    kernel: request::Named<'n>,
+    /// Sizes to count at.
+    sizes: Vec<(String, i64)>,
+    /// The dimensions of the kernels so far.
+    dims: BTreeSet<String>,
+}
+
+impl Asked<'_> {
+    fn check(&self) -> Result<()> {
+        self.kernel.check()?;
+        match self.sizes.iter().find(|(name, _)| !self.dims.contains(name)) {
+            Some((name, _)) => {
+                Err(Failure::new(USAGE, format!("-D {name}: no kernel that is counted has this dimension")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn count(path: &Path, options: &TestOptions, asked: &mut Asked) -> Result<Costs> {
     let source = messages::load(path, MessageFormat::Human)?;
     let compile = messages::options(&options.compile, None)?;
     // Mistakes are shown as everywhere.
-    messages::compile(&source, &compile, None, MessageFormat::Human)?;
-    costs_of(&source, &compile, &|name| options.asks_for(name)).map_err(|error| match error {
+    let compilation = messages::compile(&source, &compile, None, MessageFormat::Human)?;
+    asked.kernel.seen(&compilation.program);
+    let kernels = compilation.program.kernels.iter().filter(|kernel| options.asks_for(&kernel.name));
+    asked.dims.extend(kernels.flat_map(|kernel| kernel.dims.values()).map(|dim| dim.name.clone()));
+    costs_at(&source, &compile, &|name| options.asks_for(name), &asked.sizes).map_err(|error| match error {
         CostError::Run(error) => Failure::new(DEVICE, format!("{}: {error}", path.display())),
         error => Failure::new(INPUT, format!("{}: {error}", path.display())),
     })
@@ -80,7 +115,13 @@ fn judge(
         Costs::default()
     };
     // What is not asked for stays as it is.
-    let (mut old, rest): (Vec<_>, Vec<_>) = before.0.into_iter().partition(|cost| concerned(&cost.kernel));
+    // Of kernels that are counted at sizes of the command line, lines for other sizes are.
+    let among = |cost: &Cost| {
+        options.dims.is_empty()
+            || found.0.iter().any(|other| other.kernel == cost.kernel && other.sizes == cost.sizes)
+    };
+    let (mut old, rest): (Vec<_>, Vec<_>) =
+        before.0.into_iter().partition(|cost| concerned(&cost.kernel) && among(cost));
     let found = Costs(found.0.into_iter().filter(|cost| concerned(&cost.kernel)).collect());
     sums.lines += found.0.len();
     let before = Costs(std::mem::take(&mut old));

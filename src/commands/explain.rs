@@ -1,16 +1,17 @@
 //! `krn explain`: schedules of a file, or pages of diagnostics.
 
 use crate::arguments::ExplainOptions;
-use crate::exit::{Failure, INPUT, Result, USAGE};
-use crate::{files, messages, request};
+use crate::exit::{Failure, INPUT, Result};
+use crate::{files, messages, numbers, request};
 use krn_compiler::analysis::model::sizes_made_for;
 use krn_compiler::diagnostic::codes::ALL;
 use krn_compiler::diagnostic::explain;
 use krn_compiler::diagnostic::suggest::nearest;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{Compilation, Variants, explain_forms, explain_schedules, explain_sizes};
-use krn_runtime::profile::{gpu_for, slow_loops};
+use krn_runtime::profile::{gpu_for, predicted, slow_loops};
 use std::path::Path;
+use std::time::Duration;
 
 pub fn run(options: &ExplainOptions) -> Result<()> {
     let Some(subject) = &options.subject else {
@@ -42,20 +43,19 @@ fn schedules(path: &Path, options: &ExplainOptions) -> Result<()> {
         messages::compile(&source, &compile, options.kernel.as_deref(), options.message_format)?;
     let mut explained = explain_schedules(&compilation);
     if let Some(wanted) = &options.kernel {
-        let kernels = compilation.program.kernels.iter();
-        let names: Vec<String> = kernels.map(|known| format!("`{}`", known.name)).collect();
+        request::pick_named(&compilation.program, wanted)?;
         explained.retain(|known| known.kernel == *wanted);
-        if explained.is_empty() {
-            let names = names.join(", ");
-            return Err(Failure::new(USAGE, format!("there is no kernel `{wanted}`; the file has {names}")));
-        }
     }
     let head = |kernel: &str| {
         let code = made_for(&compilation, kernel) + &forms(&compilation, kernel);
         code + &slow(&compilation, &source, kernel, &compile.target)
             + &facts(&compilation, kernel, compile.unchecked)
     };
-    let texts: Vec<String> = explained.into_iter().map(|known| head(&known.kernel) + &known.text).collect();
+    let whole = |kernel: &str, schedule: &str| {
+        let total = options.for_sizes.as_ref().map(|_| total(&compilation, kernel, &compile.target));
+        head(kernel) + schedule + &total.unwrap_or_default()
+    };
+    let texts: Vec<String> = explained.iter().map(|known| whole(&known.kernel, &known.text)).collect();
     files::print(&texts.join("\n"))
 }
 
@@ -78,6 +78,20 @@ pub fn slow(compilation: &Compilation, source: &SourceFile, kernel: &str, target
     let Some(sizes) = sizes_made_for(kernel) else { return String::new() };
     let found = slow_loops(source, kernel, &sizes, gpu_for(target));
     found.iter().map(|slow| format!("// {}\n", slow.told(source))).collect()
+}
+
+/// A comment with the time that the launches of a kernel are predicted to take, one by one and in all; nothing where
+/// there is one launch, or where memory decides what they do.
+fn total(compilation: &Compilation, kernel: &str, target: &str) -> String {
+    let module = compilation.ir().unwrap_or_default();
+    let Some(kernel) = module.kernels.iter().find(|known| known.name == kernel) else { return String::new() };
+    let times = sizes_made_for(kernel).and_then(|sizes| predicted(kernel, &sizes, gpu_for(target)));
+    let Some(times) = times.filter(|times| times.len() > 1) else { return String::new() };
+    let seconds = |seconds: f64| numbers::duration(Duration::from_secs_f64(seconds));
+    let parts: Vec<String> =
+        times.iter().map(|(launch, time)| format!("{launch} {}", seconds(*time))).collect();
+    let sum = seconds(times.iter().map(|(_, time)| time).sum());
+    format!("// predicted: {sum} for all launches ({})\n", parts.join(", "))
 }
 
 /// A comment for each fact that the device checks: what that costs.

@@ -4,7 +4,7 @@ use super::run::{failure, open_checked};
 use crate::arguments::{MessageFormat, TestOptions};
 use crate::exit::{DEVICE, Failure, MISMATCH, NOT_VERIFIED, Result, USAGE};
 use crate::progress::Counted;
-use crate::{files, messages, numbers, verdict};
+use crate::{files, messages, numbers, request, verdict};
 use krn_compiler::check::typed::Kernel;
 use krn_compiler::manifest::{KernelManifest, SymbolManifest, Value};
 use krn_compiler::{Advise, Compilation, CompileOptions, source::SourceFile};
@@ -110,6 +110,8 @@ struct Tally {
     not_verified: usize,
     runs: usize,
     unverified_runs: usize,
+    /// Files that do not compile.
+    refused: usize,
     /// The exit code that the failures ask for.
     code: Option<u8>,
 }
@@ -123,8 +125,9 @@ pub fn run(options: &TestOptions) -> Result<()> {
     let compile = compile_options(options, &device)?;
     compile.resolved_pipeline().map_err(|error| Failure::new(USAGE, error))?;
     let mut tally = Tally::default();
+    let mut named = request::Named::new(options.kernel.as_deref());
     for path in &options.files {
-        match test_file(path, options, &device) {
+        match test_file(path, options, &device, &mut named) {
             Ok(of_file) => {
                 tally.kernels += of_file.kernels;
                 tally.failed += of_file.failed;
@@ -136,9 +139,13 @@ pub fn run(options: &TestOptions) -> Result<()> {
             // The other files are tested all the same.
             Err(failure) => {
                 failure.print();
+                tally.refused += 1;
                 tally.code = worse(tally.code, Some(failure.code));
             }
         }
+    }
+    if tally.code.is_none() {
+        named.check()?;
     }
     if !options.json {
         let Tally { failed, not_verified, unverified_runs, .. } = tally;
@@ -146,6 +153,9 @@ pub fn run(options: &TestOptions) -> Result<()> {
         let mut text = format!("{} passed, {failed} failed", numbers::counted(passed, "kernel"));
         if not_verified > 0 {
             text.push_str(&format!(", {not_verified} not verified"));
+        }
+        if tally.refused > 0 {
+            text.push_str(&format!(", {} refused", numbers::counted(tally.refused, "file")));
         }
         text.push_str(&format!(" on {}\n", device.description()));
         if unverified_runs > 0 {
@@ -168,10 +178,17 @@ fn compile_options(options: &TestOptions, device: &Device) -> Result<CompileOpti
     Ok(compile)
 }
 
-fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tally> {
+fn test_file(
+    path: &Path,
+    options: &TestOptions,
+    device: &Device,
+    named: &mut request::Named,
+) -> Result<Tally> {
     let source = messages::load(path, MessageFormat::Human)?;
-    let compile = compile_options(options, device)?;
-    let compilation = messages::compile(&source, &compile, None, MessageFormat::Human)?;
+    let mut compile = compile_options(options, device)?;
+    compile.only.clone_from(&options.kernel);
+    let compilation = messages::compile(&source, &compile, options.kernel.as_deref(), MessageFormat::Human)?;
+    named.seen(&compilation.program);
     let modules = Modules {
         is_emulator: device.is_emulator(),
         special: device.load(&compilation.compiled)?,
@@ -179,6 +196,9 @@ fn test_file(path: &Path, options: &TestOptions, device: &Device) -> Result<Tall
     };
     let kernels: Vec<&Kernel> =
         compilation.program.kernels.iter().filter(|kernel| options.asks_for(&kernel.name)).collect();
+    if kernels.is_empty() && options.kernel.is_some() {
+        return Ok(Tally::default());
+    }
     let mut progress = Counted::new(kernels.len(), "testing");
     let mut tally = Tally { kernels: kernels.len(), ..Tally::default() };
     for kernel in &kernels {
@@ -276,14 +296,19 @@ fn test_kernel(
         return Err(Failure::new(DEVICE, format!("kernel `{}` was not compiled", kernel.name)));
     };
     let line = source.line_column(kernel.span.start).0;
-    let directives = Directives::for_kernel(source, line)
-        .map_err(|message| Failure::new(crate::exit::INPUT, format!("{}: {message}", source.name())))?;
     let mut outcome = Outcome::default();
-    let cases = cases::generate(&compilation.program, kernel, manifest, &directives, options.seed).map_err(
-        |message| {
-            Failure::new(crate::exit::INPUT, format!("{}: `{}`: {message}", source.name(), kernel.name))
-        },
-    )?;
+    // A kernel whose directives are wrong has failed; the others are tested all the same.
+    let made = Directives::for_kernel(source, line).and_then(|directives| {
+        let cases = cases::generate(&compilation.program, kernel, manifest, &directives, options.seed)?;
+        Ok((directives, cases))
+    });
+    let (directives, cases) = match made {
+        Ok(made) => made,
+        Err(message) => {
+            outcome.fail(crate::exit::INPUT, format!("  {message}\n"));
+            return Ok(outcome);
+        }
+    };
     outcome.skipped = cases.skipped;
     for case in &cases.cases {
         let mut inputs = Inputs { case: None, known: None };

@@ -41,7 +41,7 @@ pub fn pick<'a>(program: &'a Program, options: &KernelArguments) -> Result<&'a K
         (_, []) => Err(Failure::new(INPUT, format!("`{}` has no kernel", options.file.display()))),
         (None, [only]) => Ok(only),
         (None, _) => {
-            let names = names(program);
+            let names = names(program).join(", ");
             Err(Failure::new(USAGE, format!("the file has several kernels: pick one of {names} by --kernel")))
         }
         (Some(name), _) => pick_named(program, name),
@@ -62,16 +62,47 @@ fn specializable(kernel: &Kernel, options: &KernelArguments) -> Result<()> {
 
 /// The kernel of this name.
 pub fn pick_named<'a>(program: &'a Program, name: &str) -> Result<&'a Kernel> {
-    let missing = || {
-        let names = names(program);
-        Failure::new(USAGE, format!("there is no kernel `{name}`; the file has {names}"))
-    };
-    program.kernels.iter().find(|kernel| kernel.name == *name).ok_or_else(missing)
+    let known = program.kernels.iter().find(|kernel| kernel.name == *name);
+    known.ok_or_else(|| missing(name, &names(program)))
 }
 
-fn names(program: &Program) -> String {
-    let names: Vec<String> = program.kernels.iter().map(|kernel| format!("`{}`", kernel.name)).collect();
-    names.join(", ")
+/// A kernel that is asked for of several files, of which one has to have it.
+pub struct Named<'n> {
+    name: Option<&'n str>,
+    found: bool,
+    /// The kernels of the files so far.
+    known: Vec<String>,
+}
+
+impl<'n> Named<'n> {
+    pub fn new(name: Option<&'n str>) -> Self {
+        Self { name, found: false, known: Vec::new() }
+    }
+
+    /// Takes note of a file's kernels.
+    pub fn seen(&mut self, program: &Program) {
+        for kernel in &program.kernels {
+            self.found |= self.name == Some(&kernel.name);
+            self.known.push(format!("`{}`", kernel.name));
+        }
+    }
+
+    /// That one of the files has the kernel.
+    pub fn check(&self) -> Result<()> {
+        match self.name {
+            Some(name) if !self.found => Err(missing(name, &self.known)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn missing(name: &str, known: &[String]) -> Failure {
+    let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+    Failure::new(USAGE, format!("there is no kernel `{name}`; the file has {known}"))
+}
+
+fn names(program: &Program) -> Vec<String> {
+    program.kernels.iter().map(|kernel| format!("`{}`", kernel.name)).collect()
 }
 
 /// What `-D` gives: extents by the names of dimensions.

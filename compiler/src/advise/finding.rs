@@ -1,7 +1,7 @@
 //! What warnings find, and what must become better with a proposal.
 
 use super::mends::Proposal;
-use super::subject::{AtPlace, Modelled, number};
+use super::subject::{AtPlace, Modelled, number, whole_bytes};
 use crate::analysis::SECTOR_BYTES;
 use crate::diagnostic::Code;
 use crate::source::Span;
@@ -94,7 +94,7 @@ impl Gain {
             Gain::Spills if new.spill_bytes == 0 => ": then the registers are enough".to_string(),
             Gain::Spills => format!(": then {} bytes", new.spill_bytes),
             _ if new.requests == 0.0 => String::new(),
-            Gain::Requests => format!(": then {} bytes at a time", number(new.width)),
+            Gain::Requests => format!(": then {} at a time", whole_bytes(new.width)),
             Gain::Sectors => {
                 let used = 100.0 * new.bytes / (new.sectors * SECTOR_BYTES as f64);
                 format!(": then {} sectors a request, {used:.0}% of their bytes used", each(new.sectors))

@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, Gain};
 use super::mends::Proposal;
-use super::subject::{Modelled, Site, number};
+use super::subject::{Modelled, Site, number, whole_bytes};
 use super::text::verb;
 use crate::analysis::SECTOR_BYTES;
 use crate::analysis::model::Space;
@@ -56,11 +56,11 @@ fn finding(modelled: &Modelled<'_>, site: &Site<'_>) -> Finding {
         span,
         about: data.name.clone(),
         message: format!(
-            "{what} {} {} sectors of memory a request and uses {} of {} bytes",
+            "{what} {} {} sectors of memory a request and uses {:.0} of {}",
             verb(site.writes),
             number(site.sectors_each()),
-            number(site.bytes / site.requests),
-            number(site.sectors_each() * SECTOR_BYTES as f64),
+            site.bytes / site.requests,
+            whole_bytes(site.sectors_each() * SECTOR_BYTES as f64),
         ),
         label: format!(
             "`{}` is an array of structs of {} bytes, of which a lane takes {}",

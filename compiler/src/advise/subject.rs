@@ -317,6 +317,11 @@ pub(crate) fn number(value: f64) -> String {
     if rounded.fract() == 0.0 { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
 }
 
+/// Bytes as people write them: there are whole ones alone.
+pub(crate) fn whole_bytes(value: f64) -> String {
+    format!("{value:.0} byte{}", if value.round() == 1.0 { "" } else { "s" })
+}
+
 /// Warps that a multiprocessor holds of a launch, of how many, and what limits them.
 pub(super) fn resident(modelled: &Modelled<'_>, launch: &LaunchCost) -> (u64, u64, &'static str) {
     let multiprocessor = Multiprocessor::of(modelled.capability);
@@ -337,4 +342,18 @@ pub(super) fn resident(modelled: &Modelled<'_>, launch: &LaunchCost) -> (u64, u6
     let (most, what) =
         limits.into_iter().min_by_key(|(count, _)| *count).unwrap_or((multiprocessor.blocks, "blocks"));
     (most * warps, multiprocessor.threads / lanes, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_those_that_people_write() {
+        assert_eq!([number(12.0), number(15.66), number(0.04)], ["12", "15.7", "0"]);
+        assert_eq!(
+            [whole_bytes(15.66), whole_bytes(0.9), whole_bytes(512.0)],
+            ["16 bytes", "1 byte", "512 bytes"]
+        );
+    }
 }

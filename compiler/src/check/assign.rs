@@ -1,6 +1,6 @@
 //! Assignments: to variables, and to array elements, whose left side may bind index names.
 
-use super::elaborator::{Elaborator, axis, narrow_scalar, root_name};
+use super::elaborator::{Elaborator, Home, axis, narrow_scalar, root_name};
 use super::expressions::access::{Place, Root};
 use super::items::Global;
 use super::occurrences::{Node, declaration, for_each_child};
@@ -124,6 +124,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     ) {
         if entry.depth < self.region_depth {
             self.expr(value, None);
+            let names = root_name(target).map_or(Vec::new(), |root| self.scope.indices_since(&root.name));
+            let may_be_result = entry.depth == 0 && self.home == Home::Kernel;
+            let help = instead(op, target, &names.join(", "), may_be_result);
             return self.report(
                 Diagnostic::error(
                     codes::E0313,
@@ -132,7 +135,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                     "changed here",
                 )
                 .label(entry.span, "declared outside")
-                .help(instead(op, &spell(target))),
+                .help(help),
             );
         }
         let Some(place) = self.place(target) else {
@@ -513,8 +516,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 }
 
-/// What to write where iterations in no order would change a variable.
-fn instead(op: AssignOp, target: &str) -> String {
+/// What to write where iterations in no order, over these names, would change a variable.
+fn instead(op: AssignOp, target: &ast::Expr, names: &str, may_be_result: bool) -> String {
     let word = match op {
         AssignOp::Add | AssignOp::Sub => "sum",
         AssignOp::Mul => "prod",
@@ -525,14 +528,24 @@ fn instead(op: AssignOp, target: &str) -> String {
         AssignOp::Xor => "xor",
         AssignOp::Set | AssignOp::Div | AssignOp::Rem | AssignOp::Shl | AssignOp::Shr => {
             return format!(
-                "let `for` make the iterations, which runs them in order, or give each a `{target}` of its own"
+                "let `for` make the iterations, which runs them in order, or give each a `{}` of its own",
+                spell(target)
             );
         }
     };
-    format!(
-        "reduce instead: `let {target} = {word}(i: …)`; or let `for` make the iterations, which runs them in order; or \
-         make `{target}` a result of the kernel, which iterations may combine into"
-    )
+    let (place, named) = match &target.kind {
+        ast::ExprKind::Name(name) => (name.name.clone(), format!("let {} = ", name.name)),
+        _ => (spell(target), String::new()),
+    };
+    let mut help = format!(
+        "reduce instead: `{named}{word}({names}: …)`; or let `for` make the iterations, which runs them in order"
+    );
+    if may_be_result {
+        help.push_str(&format!(
+            "; or make `{place}` a result of the kernel, which iterations may combine into"
+        ));
+    }
+    help
 }
 
 /// All subscripts of a place, outermost array first.

@@ -182,6 +182,35 @@ pub(super) struct Occurrence {
     pub guarded: bool,
 }
 
+/// An access with a subscript that a name is a part of.
+pub(super) struct Within {
+    /// As source text, without a guard.
+    pub access: String,
+    /// Of the axis; `None` where the array is unknown.
+    pub extent: Option<TypedExpr>,
+    /// It has a value where it would be outside.
+    pub guarded: bool,
+}
+
+/// The names that a node binds with a range, that range, and where the name may stand.
+fn ranges<'a>(node: Node<'a>) -> Vec<(&'a str, &'a Range, Node<'a>)> {
+    let of_axes = |axes: &'a [AxisDecl], body: Node<'a>| {
+        let ranges = axes.iter().filter_map(|axis| Some((axis.name.name.as_str(), axis.range.as_ref()?)));
+        ranges.map(|(name, range)| (name, range, body)).collect()
+    };
+    match node {
+        Node::Expr(Expr { kind: ExprKind::Reduce { axes, body, .. }, .. }) => of_axes(axes, Node::Expr(body)),
+        Node::Stmt(Stmt { kind: StmtKind::Let { axes: Some(axes), value, .. }, .. }) => {
+            of_axes(axes, Node::Expr(value))
+        }
+        Node::Stmt(Stmt { kind: StmtKind::Forall { axes, body }, .. }) => of_axes(axes, Node::Block(body)),
+        Node::Stmt(Stmt { kind: StmtKind::For { name, range, body, .. }, .. }) => {
+            vec![(name.name.as_str(), range, Node::Block(body))]
+        }
+        _ => Vec::new(),
+    }
+}
+
 impl<'c, 'a> Elaborator<'c, 'a> {
     /// Every bare occurrence of these names under the nodes, in source order.
     pub fn occurrences(&self, names: &[&str], nodes: &[Node<'a>]) -> Vec<Occurrence> {
@@ -222,16 +251,45 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         found
     }
 
-    /// The first access that a name has a part in, of an unguarded subscript that is more than the name, and the extent
-    /// of that axis.
-    pub fn within_subscripts(&self, name: &str, nodes: &[Node<'a>]) -> Option<(String, Option<TypedExpr>)> {
+    /// The first access that a name has a part in, by a subscript that is more than the name.
+    pub fn within_subscripts(&self, name: &str, nodes: &[Node<'a>]) -> Option<Within> {
+        let mut stack: Vec<(Node<'a>, bool)> = nodes.iter().rev().map(|node| (*node, false)).collect();
+        while let Some((node, mut guarded)) = stack.pop() {
+            match node {
+                Node::Expr(expr @ Expr { kind: ExprKind::Index { base, subscripts }, .. }) => {
+                    if let Some(axis) = subscripts.iter().position(|subscript| mentions(subscript, name)) {
+                        let extent = self.extent_of(base, axis);
+                        return Some(Within { access: super::spell::spell(expr), extent, guarded });
+                    }
+                    stack.extend(subscripts.iter().rev().map(|subscript| (Node::Expr(subscript), false)));
+                    stack.push((Node::Expr(base), guarded));
+                    continue;
+                }
+                Node::Expr(Expr { kind: ExprKind::Guarded { access, otherwise }, .. }) => {
+                    stack.push((Node::Expr(otherwise), false));
+                    stack.push((Node::Expr(access), true));
+                    continue;
+                }
+                Node::Expr(Expr { kind: ExprKind::Field { .. }, .. }) => {}
+                _ => guarded = false,
+            }
+            let start = stack.len();
+            for_each_child(node, &mut |child| stack.push((child, guarded)));
+            stack[start..].reverse();
+        }
+        None
+    }
+
+    /// The first inner name whose range a name is an end of, with what that inner name subscripts bare.
+    pub fn within_ranges(&self, name: &str, nodes: &[Node<'a>]) -> Option<(&'a str, Occurrence)> {
         let mut stack: Vec<Node<'a>> = nodes.iter().rev().copied().collect();
         while let Some(node) = stack.pop() {
-            if let Node::Expr(expr) = node
-                && let ExprKind::Index { base, subscripts } = &expr.kind
-                && let Some(axis) = subscripts.iter().position(|subscript| mentions(subscript, name))
-            {
-                return Some((super::spell::spell(expr), self.extent_of(base, axis)));
+            for (inner, range, body) in ranges(node) {
+                let has_part = range.low.iter().chain([&range.high]).any(|end| mentions(end, name));
+                let found = if has_part { self.occurrences(&[inner], &[body]) } else { Vec::new() };
+                if let Some(occurrence) = found.into_iter().find(|occurrence| occurrence.extent.is_some()) {
+                    return Some((inner, occurrence));
+                }
             }
             let start = stack.len();
             for_each_child(node, &mut |child| stack.push(child));

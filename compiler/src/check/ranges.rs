@@ -2,7 +2,7 @@
 
 use super::elaborator::{Elaborator, axis, int64};
 use super::evaluate::evaluate;
-use super::occurrences::{Node, Occurrence};
+use super::occurrences::{Node, Occurrence, Within};
 use super::polynomial::{difference, same_value};
 use super::spell::spell_ranged;
 use super::typed::{Axis, BinaryOp, Expr, ExprKind, IndexId, Type};
@@ -192,8 +192,20 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     fn range_for(&self, name: &Ident, nodes: &[Node<'a>]) -> String {
         let name = &name.name;
         match self.within_subscripts(name, nodes) {
-            Some((access, Some(extent))) => format!(
-                "give its range: `{name} in {}`; where `{access}` would be outside, `{access} else 0.0` has a value",
+            Some(Within { access, extent: Some(extent), guarded: false }) => {
+                return format!(
+                    "give its range: `{name} in {}`; where `{access}` would be outside, `{access} else 0.0` has a value",
+                    self.describe(&extent)
+                );
+            }
+            Some(Within { extent: Some(extent), guarded: true, .. }) => {
+                return format!("give its range: `{name} in {}`", self.describe(&extent));
+            }
+            _ => {}
+        }
+        match self.within_ranges(name, nodes) {
+            Some((inner, Occurrence { extent: Some(extent), axis, array, .. })) => format!(
+                "give its range: `{name} in {}`, since it bounds `{inner}`, which runs along axis {axis} of `{array}`",
                 self.describe(&extent)
             ),
             _ => format!("give its range: `{name} in {}`", self.some_extent()),

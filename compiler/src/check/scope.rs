@@ -125,6 +125,13 @@ impl<'a> Scope<'a> {
         Some(*entry)
     }
 
+    /// The index names that were bound since a name was, in that order.
+    pub fn indices_since(&self, name: &str) -> Vec<&'a str> {
+        let start = self.log.iter().rposition(|known| *known == name).map_or(0, |at| at + 1);
+        let is_index = |name: &str| matches!(self.get(name), Some(Entry { binding: Binding::Index(_), .. }));
+        self.log[start..].iter().copied().filter(|name| is_index(name)).collect()
+    }
+
     /// Every visible name, sorted.
     pub fn visible(&self) -> Vec<&'a str> {
         let mut names: Vec<&'a str> =

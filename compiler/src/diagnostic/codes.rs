@@ -2,8 +2,8 @@
 //! adds a code adds its page `docs/errors/CODE.md` and a snapshot test beside it.
 //!
 //! Ranges: E00xx text and syntax · E01xx names · E02xx types · E03xx shapes, ranges and indices ·
-//! E04xx bounds, races and coverage · E05xx schedules · E06xx limits of the target · W0xxx warnings,
-//! of which W06xx are about speed.
+//! E04xx bounds, races and coverage · E05xx schedules · E06xx limits of the target · E07xx test directives ·
+//! W0xxx warnings, of which W06xx are about speed.
 
 use super::code::Code;
 
@@ -171,6 +171,9 @@ codes! {
     E0602 "a local array needs memory that cannot be sized before the launch";
     E0603 "too much code after inlining";
     E0604 "calls that nest too deeply after inlining";
+
+    // E07xx test directives, which the runtime reads
+    E0701 "a malformed test directive";
 
     // W0xxx warnings
     W0101 "a name that is never used";

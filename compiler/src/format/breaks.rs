@@ -67,8 +67,19 @@ fn place(pieces: &Pieces, at: usize) -> Place {
 }
 
 /// Makes brackets agree: braces with a break inside, or before them, have one at both ends inside; of parentheses and
-/// square brackets the closing one starts a line where the opening one ends one.
+/// square brackets the closing one starts a line where the opening one ends one; the bodies of an `if` and its `else` are
+/// all on one line each, or none is.
 pub fn close(pieces: &Pieces, breaks: &mut Breaks) {
+    loop {
+        brackets(pieces, breaks);
+        // Bodies that now have breaks are inside of others. Breaks are only added, so this ends.
+        if !branches(pieces, breaks) {
+            return;
+        }
+    }
+}
+
+fn brackets(pieces: &Pieces, breaks: &mut Breaks) {
     let list = &pieces.list;
     // For each open bracket, whether a line ends inside.
     let mut open: Vec<bool> = Vec::new();
@@ -96,4 +107,27 @@ pub fn close(pieces: &Pieces, breaks: &mut Breaks) {
             }
         }
     }
+}
+
+/// Breaks the bodies beside an `else` of which one is broken; false where there are none.
+fn branches(pieces: &Pieces, breaks: &mut Breaks) -> bool {
+    let list = &pieces.list;
+    let mut changed = false;
+    for at in 1..list.len() {
+        if list[at].kind != T::Else || list[at].is_guard(&list[at - 1]) {
+            continue;
+        }
+        let Some(otherwise) = pieces.body_behind(at) else { continue };
+        let bodies = [list[at - 1].partner, otherwise];
+        if bodies.iter().any(|open| breaks[open + 1] && list[*open].partner != open + 1) {
+            for open in bodies {
+                let (first, end) = (open + 1, list[open].partner);
+                if first != end && !(breaks[first] && breaks[end]) {
+                    (breaks[first], breaks[end]) = (true, true);
+                    changed = true;
+                }
+            }
+        }
+    }
+    changed
 }

@@ -76,12 +76,9 @@ pub fn lines(pieces: &Pieces, breaks: &mut Breaks) -> Vec<Line> {
         match piece.kind {
             kind if kind.is_opening() => {
                 let apart = breaks.get(at + 1).copied().unwrap_or(false);
-                // Of brackets that open within a line, what is broken inside goes on with the statement.
-                let (first, continued) = match frames.last() {
-                    _ if apart => (indent + 1, indent + 2),
-                    None => (1, 1),
-                    Some(outer) => (outer.continued, outer.continued),
-                };
+                // Of brackets that open within a line, what is broken inside goes on with that line.
+                let (first, continued) =
+                    if apart { (indent + 1, indent + 2) } else { (indent + 1, indent + 1) };
                 frames.push(Frame { first, continued, closing: indent, apart });
             }
             kind if kind.is_closing() => drop(frames.pop()),

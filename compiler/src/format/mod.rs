@@ -1,6 +1,7 @@
 //! The formatter: one style, without options.
 //!
-//! It works on tokens, so that no comment and no spelling of a number is lost: it changes the space between them.
+//! It works on tokens, so that no comment and no spelling of a number is lost: it changes the space between them, and
+//! adds the comma behind the last parameter of a list over several lines.
 //! `pieces.rs` takes a file apart, `breaks.rs` decides between which pieces a line ends, `lines.rs` how far each line
 //! is indented, `wrap.rs` breaks lines that are too long, `spacing.rs` says what stands between two pieces of a line,
 //! and `write.rs` puts it all together. `docs/formatting.md` tells the style.
@@ -17,7 +18,8 @@ use crate::source::SourceFile;
 use crate::syntax;
 use pieces::Pieces;
 
-/// The file in the style of the language. The tokens are the same, and the comments, and what ends where.
+/// The file in the style of the language. The tokens are the same but for commas behind the last parameters of lists, and
+/// so are the comments, and what ends where.
 ///
 /// # Errors
 /// The file does not parse.

@@ -105,6 +105,34 @@ impl<'t> Pieces<'t> {
         Self { list, tail: gap(file, end, file.text().len() as u32) }
     }
 
+    /// The brace of the body that a word stands before, perhaps with a condition between.
+    pub fn body_behind(&self, word: usize) -> Option<usize> {
+        let mut at = word + 1;
+        while let Some(piece) = self.list.get(at) {
+            match piece.kind {
+                T::OpenBrace if piece.body => return Some(at),
+                kind if kind.is_opening() => at = piece.partner + 1,
+                kind if kind.is_closing() => return None,
+                _ => at += 1,
+            }
+        }
+        None
+    }
+
+    /// Whether a bracket opens the parameters of a kernel, a function or a reduction.
+    pub fn opens_parameters(&self, open: usize) -> bool {
+        let word = open.checked_sub(2).map(|word| self.list[word].kind);
+        self.list[open].kind == T::OpenParen && matches!(word, Some(T::Kernel | T::Fn | T::Reduction))
+    }
+
+    /// Whether a comma is written behind a piece that ends its line: the last parameter of several lines.
+    pub fn wants_comma(&self, at: usize) -> bool {
+        let closes = self.list.get(at + 1).is_some_and(|next| {
+            next.kind == T::CloseParen && next.partner != at && self.opens_parameters(next.partner)
+        });
+        closes && self.list[at].kind != T::Comma
+    }
+
     /// The `:` behind the axes of a reduction.
     pub fn is_reduction_colon(&self, at: usize) -> bool {
         let piece = &self.list[at];

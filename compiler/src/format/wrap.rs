@@ -94,7 +94,8 @@ fn columns(pieces: &Pieces, line: &Line, start: usize) -> Vec<(usize, usize)> {
             let before = &pieces.list[place - 1];
             at += between(before, piece);
         }
-        let end = at + piece.text.chars().count();
+        let comma = place + 1 == line.end && pieces.wants_comma(place);
+        let end = at + piece.text.chars().count() + usize::from(comma);
         columns.push((at, end));
         at = end;
     }
@@ -144,12 +145,7 @@ fn rank(pieces: &Pieces, at: usize) -> Option<(Rank, bool)> {
     if piece.kind.is_closing() {
         return None;
     }
-    let parameters = |open: usize| {
-        pieces.list[open].kind == T::OpenParen
-            && open
-                .checked_sub(2)
-                .is_some_and(|word| matches!(pieces.list[word].kind, T::Kernel | T::Fn | T::Reduction))
-    };
+    let parameters = |open: usize| pieces.opens_parameters(open);
     let rank = match before.kind {
         T::OpenBrace => return Some((Rank::Body, true)),
         T::OpenParen if parameters(at - 1) => return Some((Rank::Parameters, true)),

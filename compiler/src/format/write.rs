@@ -152,6 +152,9 @@ fn inline(pieces: &Pieces, line: &Line, text: &mut String) {
         }
         text.push_str(piece.text);
     }
+    if pieces.wants_comma(line.end - 1) {
+        text.push(',');
+    }
 }
 
 /// All rows. Comments behind code that stood in one column, on lines one below the other, do so still.

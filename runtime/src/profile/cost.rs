@@ -106,7 +106,20 @@ pub fn costs_of(
     options: &CompileOptions,
     wanted: &dyn Fn(&str) -> bool,
 ) -> Result<Costs, CostError> {
-    counted(source, options, wanted, &|_| false).map(|(costs, _)| costs)
+    counted(source, options, wanted, &|_| false, &[]).map(|(costs, _)| costs)
+}
+
+/// The same at these sizes, in the place of those of directives: of a kernel that has any of the names.
+///
+/// # Errors
+/// As for [`costs`].
+pub fn costs_at(
+    source: &SourceFile,
+    options: &CompileOptions,
+    wanted: &dyn Fn(&str) -> bool,
+    sizes: &[(String, i64)],
+) -> Result<Costs, CostError> {
+    counted(source, options, wanted, &|_| false, sizes).map(|(costs, _)| costs)
 }
 
 /// The same as [`costs`]; and where `checked` says so of a kernel's name, the emulator counts what the model did, at the same sizes,
@@ -119,7 +132,7 @@ pub fn costs_checked(
     options: &CompileOptions,
     checked: &dyn Fn(&str) -> bool,
 ) -> Result<(Costs, Vec<String>), CostError> {
-    counted(source, options, &|_| true, checked)
+    counted(source, options, &|_| true, checked, &[])
 }
 
 fn counted(
@@ -127,6 +140,7 @@ fn counted(
     options: &CompileOptions,
     wanted: &dyn Fn(&str) -> bool,
     checked: &dyn Fn(&str) -> bool,
+    sizes: &[(String, i64)],
 ) -> Result<(Costs, Vec<String>), CostError> {
     let usual = Variants::For(SymbolValues::new());
     let options = CompileOptions { ir: true, variants: usual, ..options.clone() };
@@ -135,15 +149,20 @@ fn counted(
     let counter = Counter { source, options: &options, gpu: gpu_for(&options.target), device };
     let mut costs = Costs::default();
     let mut differ = Vec::new();
+    let has = |kernel: &ir::kernel::Kernel, name: &str| kernel.symbols.values().any(|s| s.name == name);
     for kernel in &compilation.ir().unwrap_or_default().kernels {
+        if !wanted(&kernel.name) {
+            continue;
+        }
         let of_kernel = |message: String| CostError::Input(format!("`{}`: {message}", kernel.name));
         let line = source.line_column(kernel.span.start).0;
         let directives = Directives::for_kernel(source, line).map_err(of_kernel)?;
-        if directives.expected != Expected::Agreement || !wanted(&kernel.name) {
+        if directives.expected != Expected::Agreement {
             continue;
         }
-        let own = vec![Vec::new()];
-        for fixed in if directives.costs.is_empty() { &own } else { &directives.costs } {
+        let given: Vec<_> = sizes.iter().filter(|(name, _)| has(kernel, name)).cloned().collect();
+        let (is_given, own) = (!given.is_empty(), vec![given]);
+        for fixed in if is_given || directives.costs.is_empty() { &own } else { &directives.costs } {
             let (cost, found) = counter.row(kernel, &directives, fixed, checked(&kernel.name))?;
             costs.0.push(cost);
             differ.extend(found);

@@ -17,11 +17,11 @@ use std::collections::BTreeMap;
 pub use crate::launch::counted::{CountedLaunch, TracedLaunch};
 pub use alone::{Slow, slow_loops};
 pub use cost::{
-    Change, Cost, CostError, Costs, CountedBy, RowCounts, Verdict, costs, costs_checked, costs_of,
+    Change, Cost, CostError, Costs, CountedBy, RowCounts, Verdict, costs, costs_at, costs_checked, costs_of,
 };
 pub use gpu::{GPUS, Gpu};
 pub use occupancy::{Limiter, Needs, Occupancy, limits};
-pub use predicted::{Work, gpu_for};
+pub use predicted::{Work, gpu_for, predicted};
 pub use roofline::{Bound, Roofline};
 
 /// What a source line did, over all launches. Line 0 is what stands in no line.

@@ -9,7 +9,7 @@ use super::gpu::{GPUS, Gpu};
 use crate::emulator::Kind;
 use crate::emulator::count::sectors::SECTOR;
 use crate::launch::counted::CountedLaunch;
-use krn_compiler::analysis::model::{LaunchCost, Space};
+use krn_compiler::analysis::model::{LaunchCost, Space, model};
 use krn_compiler::capability;
 use krn_compiler::ir::entities::Buffer;
 use krn_compiler::ir::kernel::Kernel;
@@ -171,6 +171,20 @@ impl AddAssign for Work {
         self.wavefronts += other.wavefronts;
         self.barriers += other.barriers;
     }
+}
+
+/// The launches of a kernel at sizes, in the order of its plan, each with the seconds that it is predicted to take, all
+/// its repeats together; `None` where memory decides what a launch does.
+pub fn predicted(kernel: &Kernel, sizes: &[Value], gpu: &Gpu) -> Option<Vec<(String, f64)>> {
+    let launches = model(kernel, sizes)?;
+    if !launches.iter().all(LaunchCost::is_exact) {
+        return None;
+    }
+    let time = |cost: &LaunchCost| {
+        let seconds = Work::of_model(kernel, sizes, cost).seconds(gpu);
+        (kernel.launches[cost.launch].name.clone(), seconds)
+    };
+    Some(launches.iter().map(time).collect())
 }
 
 /// The GPU that stands for a target: the first of the newest ones that run its code.

@@ -132,6 +132,8 @@ fn subscripts_that_go_round_write_each_element_once() {
         "kernel k(x: f32[n]) -> y: f32[n] { forall i in n - 1 { y[(i + 3) % n] = x[i] } }",
         "kernel k(x: f32[n]) -> y: f32[n] where n >= 4 { forall i in 1..n { y[(n - 1 - i) % n] = x[i] } }",
         "kernel k(x: f32[m, n]) -> y: f32[m, n] { forall r in m, i in n { if i != r { y[r, (i + r) % n] = x[r, i] } } }",
+        "kernel k(x: f32[5, 5]) -> y: f32[5, 5] { forall i in 5, j in 5 { y[i, (i + 3 * j) % 5] = x[i, j] } }",
+        "kernel k(x: f32[n, 7]) -> y: f32[n, 7] { forall i in n, j in 7 { y[i, (5 * j + 2) % 7] = x[i, j] } }",
     ] {
         differences.compare(codes(text), vec!["W0401"], text);
     }
@@ -140,6 +142,9 @@ fn subscripts_that_go_round_write_each_element_once() {
         "kernel k(x: f32[n]) -> y: f32[n] where n >= 2 { forall i in n { y[(i + 3) % (n - 1)] = x[i] } }",
         "kernel k(x: f32[m], z: f32[n]) -> y: f32[n] where n >= 1 { forall i in m { y[i % n] = x[i] + z[0] } }",
         "kernel k(x: f32[n], s: i64) -> y: f32[n] where s >= 0 { forall i in n { y[(i * s) % n] = x[i] } }",
+        "kernel k(x: f32[5, 6]) -> y: f32[5, 5] { forall i in 5, j in 6 { y[i, (i + 3 * j) % 5] = x[i, j] } }",
+        "kernel k(x: f32[6, 6]) -> y: f32[6, 6] { forall i in 6, j in 6 { y[i, (i + 3 * j) % 6] = x[i, j] } }",
+        "kernel k(x: f32[6, 6]) -> y: f32[6, 6] { forall i in 6, j in 6 { y[i, (i + 4 * j) % 6] = x[i, j] } }",
     ] {
         differences.compare(codes(text), vec!["E0403"], text);
     }

@@ -2,7 +2,8 @@
 //!
 //! | file | what is taken away |
 //! |---|---|
-//! | `pieces.rs` | pieces of the syntax tree: items, statements, parameters; an expression becomes a part of it, or a literal |
+//! | `pieces.rs` | pieces of the syntax tree: items, statements, parameters; an expression becomes a part of it, or a literal; |
+//! | | a temporary becomes a parameter |
 //! | `edit.rs` | a change of the text, and those that take a run of a list away |
 //! | `mod.rs` | lines, for comments; tokens, for what the tree has no piece for, and for text that is no program |
 //!
@@ -156,6 +157,19 @@ mod tests {
         let parses = |text: &str| !crate::syntax::parse(&SourceFile::new("", text)).1.has_errors();
         let text = reduced(|text| parses(text) && text.contains("exp(") && text.contains("sum("));
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_temporary_becomes_a_parameter() {
+        let text = "kernel k(x: f32[m, n]) -> y: f32[m] {\n    let t[i, j in 0..2 * n] = exp(x[i, j / 2])\n    \
+                    y[i] = sum(j in 2 * n: t[i, j] - 1.0)\n}\n";
+        let parses = |text: &str| !crate::syntax::parse(&SourceFile::new("", text)).1.has_errors();
+        // Of what is read, something has to say what it is.
+        let text = reduce(text, &mut |text| {
+            let known = text.contains("= exp(x[i, j / 2])") || text.contains("t: f32[m, 2 * n]");
+            parses(text) && text.contains("sum(j in 2 * n: t[i, j]") && known
+        });
+        assert!(text.contains("(t: f32[m, 2 * n])") && !text.contains("exp"), "{text}");
     }
 
     #[test]

@@ -38,6 +38,63 @@ fn axis(axis: &AxisDecl) -> Span {
     axis.range.as_ref().map_or(axis.name.span, |range| axis.name.span.to(range.span))
 }
 
+/// Where names stand bare as subscripts of parameters.
+struct Places<'t> {
+    params: &'t [Param],
+    found: Vec<Place<'t>>,
+}
+
+/// One of them, with the axis that it runs along.
+struct Place<'t> {
+    name: &'t str,
+    extent: &'t Expr,
+    element: &'t str,
+}
+
+impl<'t> Places<'t> {
+    fn expression(&mut self, expr: &'t Expr) {
+        if let ExprKind::Index { base, subscripts } = &expr.kind
+            && let ExprKind::Name(array) = &base.kind
+            && let Some(param) = self.params.iter().find(|param| param.name.name == array.name)
+        {
+            let extents = param.ty.extents.iter().flatten();
+            for (subscript, extent) in subscripts.iter().zip(extents) {
+                if let ExprKind::Name(name) = &subscript.kind {
+                    self.found.push(Place { name: &name.name, extent, element: &param.ty.name.name });
+                }
+            }
+        }
+        match &expr.kind {
+            ExprKind::Unary { operand, .. } | ExprKind::Cast { operand, .. } => self.expression(operand),
+            ExprKind::Binary { left, right, .. } => {
+                self.expression(left);
+                self.expression(right);
+            }
+            ExprKind::Call { arguments, .. } => {
+                arguments.iter().for_each(|argument| self.expression(argument))
+            }
+            ExprKind::Reduce { body, .. } => self.expression(body),
+            ExprKind::Index { base, subscripts } => {
+                self.expression(base);
+                subscripts.iter().for_each(|subscript| self.expression(subscript));
+            }
+            ExprKind::Guarded { access, otherwise } => {
+                self.expression(access);
+                self.expression(otherwise);
+            }
+            ExprKind::Field { base, .. } => self.expression(base),
+            ExprKind::StructLiteral { fields, .. } => {
+                fields.iter().for_each(|(_, value)| self.expression(value));
+            }
+            ExprKind::If { condition, then, otherwise } => {
+                self.expression(condition);
+                [then, otherwise].into_iter().flat_map(|block| &block.value).for_each(|v| self.expression(v));
+            }
+            _ => {}
+        }
+    }
+}
+
 struct Pieces<'t> {
     text: &'t str,
     edits: Vec<Edit>,
@@ -104,7 +161,41 @@ impl Pieces<'_> {
         kernel.params.iter().for_each(|param| self.ty(&param.ty));
         kernel.results.iter().for_each(|result| self.ty(&result.ty));
         kernel.facts.iter().for_each(|fact| self.expression(fact));
+        kernel.body.statements.iter().for_each(|statement| self.parameter(kernel, statement));
         self.block(&kernel.body);
+    }
+
+    /// A temporary becomes a parameter, in the place of all that computes it. Its element type is a guess where none is
+    /// written.
+    fn parameter(&mut self, kernel: &KernelItem, statement: &Stmt) {
+        let StmtKind::Let { mutable: false, name, axes, ty, value } = &statement.kind else { return };
+        let Some(open) = self.text[kernel.name.span.end as usize..].find('(') else { return };
+        let at = kernel.params.last().map_or(kernel.name.span.end + open as u32 + 1, |last| last.ty.span.end);
+        let mut places = Places { params: &kernel.params, found: Vec::new() };
+        places.expression(value);
+        let extent = |axis: &AxisDecl| match &axis.range {
+            Some(Range { low: None, high, inclusive: false, .. }) => Some(self.slice(high.span)),
+            Some(Range { low: Some(low), high, inclusive: false, .. }) if self.slice(low.span) == "0" => {
+                Some(self.slice(high.span))
+            }
+            Some(_) => None,
+            None => {
+                let place = places.found.iter().find(|place| place.name == axis.name.name);
+                place.map(|place| self.slice(place.extent.span))
+            }
+        };
+        let extents: Option<Vec<&str>> = axes.iter().flatten().map(extent).collect();
+        let Some(extents) = extents.filter(|_| at < statement.span.start) else { return };
+        let element = match (ty, places.found.first()) {
+            (Some(ty), _) => ty.name.name.as_str(),
+            (None, Some(place)) => place.element,
+            (None, None) => "f32",
+        };
+        let comma = if kernel.params.is_empty() { "" } else { ", " };
+        let brackets = if axes.is_some() { format!("[{}]", extents.join(", ")) } else { String::new() };
+        let between = self.slice(Span::new(at, statement.span.start)).trim_end();
+        let text = format!("{comma}{}: {element}{brackets}{between}", name.name);
+        self.replace(Span::new(at, statement.span.end), text);
     }
 
     fn ty(&mut self, ty: &TypeExpr) {

@@ -6,7 +6,7 @@ use super::super::sizes::Sizes;
 use super::expression;
 use crate::launch::binding::DIMENSION_LIMIT;
 use krn_compiler::manifest::{ArgumentKind, ArgumentManifest, Direction, KernelManifest, SymbolKind};
-use krn_compiler::source::SourceFile;
+use krn_compiler::source::{SourceFile, Span};
 use std::collections::BTreeMap;
 
 /// What every run should end in.
@@ -54,26 +54,40 @@ pub struct Directives {
 
 const MARK: &str = "// krn-test:";
 
+/// What a directive may begin with.
+const WORDS: [&str; 5] = ["dims", "set", "in", "cost", "expect"];
+
 impl Directives {
     /// Those in the comments above the kernel that starts at this (one-based) line.
     ///
     /// # Errors
     /// A line that does not follow the grammar, with its number.
     pub fn for_kernel(source: &SourceFile, line: u32) -> Result<Self, String> {
-        let mut first = line;
-        let belongs = |text: &str| text.is_empty() || text.starts_with("//");
-        while first > 1 && belongs(source.line_text(first - 1).trim()) {
-            first -= 1;
-        }
         let mut directives = Directives::default();
-        for number in first..line {
-            if let Some(text) = source.line_text(number).trim().strip_prefix(MARK) {
-                directives
-                    .read(text.trim())
-                    .map_err(|message| format!("line {number}: `{}`: {message}", text.trim()))?;
-            }
+        for (number, text, _) in written_above(source, line) {
+            directives.read(text).map_err(|message| format!("line {number}: `{text}`: {message}"))?;
         }
         Ok(directives)
+    }
+
+    /// The directive of one line.
+    ///
+    /// # Errors
+    /// What does not follow the grammar.
+    pub(super) fn of_line(text: &str) -> Result<Self, String> {
+        let mut directives = Directives::default();
+        directives.read(text)?;
+        Ok(directives)
+    }
+
+    /// That the numbers in the contents of arrays can be worked out, where names have these values.
+    ///
+    /// # Errors
+    /// The first one that cannot.
+    pub(super) fn check_contents(&self, names: &dyn Fn(&str) -> Option<i128>) -> Result<(), String> {
+        self.contents
+            .iter()
+            .try_for_each(|(array, ..)| self.plan_with(array, Fill::Random, names).map(|_| ()))
     }
 
     /// That the kernel has what is named.
@@ -102,8 +116,31 @@ impl Directives {
                 ArgumentKind::Value { .. } => false,
             })
         };
-        match self.contents.iter().find(|(array, ..)| !is_input(array)) {
-            Some((array, ..)) => Err(format!("there is no input `{array}`")),
+        if let Some((array, ..)) = self.contents.iter().find(|(array, ..)| !is_input(array)) {
+            return Err(format!("there is no input `{array}`"));
+        }
+        let has_field = |array: &str, field: &str| {
+            let mut arguments = manifest.arguments.iter().filter(|argument| argument.name == array);
+            let is_or_holds = |path: &str| {
+                path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            arguments.any(|argument| match &argument.kind {
+                ArgumentKind::Array { buffer, .. } => {
+                    buffer.element.leaves.iter().any(|leaf| is_or_holds(&leaf.path))
+                }
+                ArgumentKind::Value { .. } => false,
+            })
+        };
+        let mut fields = self.contents.iter().filter(|(_, field, _)| !field.is_empty());
+        if let Some((array, field, _)) = fields.find(|(array, field, _)| !has_field(array, field)) {
+            return Err(format!("`{array}` has no field `{field}`"));
+        }
+        let is_number = |name: &str| {
+            let known = |kind: &SymbolKind| !matches!(kind, SymbolKind::Counter);
+            manifest.symbols.iter().any(|symbol| symbol.name == name && known(&symbol.kind))
+        };
+        match self.costs.iter().flatten().find(|(name, _)| !is_number(name)) {
+            Some((name, _)) => Err(format!("there is no dimension or integer parameter `{name}`")),
             None => Ok(()),
         }
     }
@@ -142,6 +179,13 @@ impl Directives {
 
     fn read(&mut self, text: &str) -> Result<(), String> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let begins = |entry: &str| {
+            let (word, rest) = entry.split_once(' ')?;
+            WORDS.iter().find(|known| **known == word && !rest.trim_start().starts_with('=')).copied()
+        };
+        if let Some(other) = entries(rest).find_map(begins) {
+            return Err(format!("`{other} …` is a directive of its own, and needs a line of its own"));
+        }
         match (word, rest.trim()) {
             ("expect", "bounds-error") => self.expected = Expected::BoundsError,
             ("expect", "fact-error") => self.expected = Expected::FactError,
@@ -232,6 +276,23 @@ impl Directives {
         }
         Ok(plan)
     }
+}
+
+/// The directives in the comments above the kernel that starts at a line: their lines, what stands behind the mark, and
+/// where.
+pub(super) fn written_above(source: &SourceFile, line: u32) -> Vec<(u32, &str, Span)> {
+    let mut first = line;
+    let belongs = |text: &str| text.is_empty() || text.starts_with("//");
+    while first > 1 && belongs(source.line_text(first - 1).trim()) {
+        first -= 1;
+    }
+    let written = |number: u32| {
+        let (whole, start) = (source.line_text(number), source.line_span(number).start);
+        let text = whole.trim().strip_prefix(MARK)?.trim();
+        let end = start + whole.trim_end().len() as u32;
+        Some((number, text, Span::new(end - text.len() as u32, end)))
+    };
+    (first..line).filter_map(written).collect()
 }
 
 /// Entries are separated by `;`.
@@ -326,5 +387,11 @@ mod tests {
         let source = SourceFile::new("t.krn", "// krn-test: dim n=3\nkernel g() {}\n");
         let message = Directives::for_kernel(&source, 2).expect_err("refused");
         assert!(message.starts_with("line 1: `dim n=3`"), "{message}");
+        let source = SourceFile::new("t.krn", "// krn-test: in x=iota; set n=3\nkernel g() {}\n");
+        let message = Directives::for_kernel(&source, 2).expect_err("refused");
+        assert!(
+            message.ends_with("`set …` is a directive of its own, and needs a line of its own"),
+            "{message}"
+        );
     }
 }

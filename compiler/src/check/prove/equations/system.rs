@@ -4,7 +4,7 @@ use super::digits;
 use super::exclusive::{self, Exclusive};
 use crate::check::prove::digits::whole;
 use crate::check::prove::nonzero::never_zero;
-use crate::check::prove::vocabulary::{Atom, Facts, Function, Key, Poly};
+use crate::check::prove::vocabulary::{Atom, Facts, Function, Interval, Key, Poly};
 use crate::mutants::mutant;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -169,6 +169,30 @@ impl<'a> System<'a> {
         true
     }
 
+    /// Replaces an equation `m*a + c*b = 0` by `b = m*t` and `a = -c*t`, where `m` and `c` have no common divisor.
+    pub fn divide_coprime(&mut self) -> bool {
+        for at in 0..self.equations.len() {
+            let mut moduli: Vec<i128> =
+                self.equations[at].terms().iter().map(|(_, factor)| factor.abs()).collect();
+            moduli.sort_unstable();
+            moduli.dedup();
+            let parts = |modulus: &i128| coprime_parts(&self.equations[at], *modulus);
+            let Some((modulus, [a, factor, b])) = moduli.iter().find_map(|m| Some((*m, parts(m)?))) else {
+                continue;
+            };
+            let times = Poly::atom(self.facts.atoms.name(Interval::ALL));
+            let (Some(whole), Some(factor)) = (times.scale(-modulus), times.multiply(&factor)) else {
+                continue;
+            };
+            if let (Some(b), Some(a)) = (b.add(&whole), a.add(&factor)) {
+                self.equations[at] = b;
+                self.equations.push(a);
+                return true;
+            }
+        }
+        false
+    }
+
     /// What is known of an atom by itself holds of what replaces it.
     fn keep_bounds(&mut self, atom: Atom, value: &Poly) {
         let range = self.facts.atom_range(atom);
@@ -257,4 +281,17 @@ impl<'a> System<'a> {
                 )
         })
     }
+}
+
+/// `a`, `c` and `b` of `m*a + c*b`, where the coefficients have no common divisor, so `m` and `c` have none either; `None`
+/// where `c` is 1, which is solved otherwise.
+fn coprime_parts(equation: &Poly, modulus: i128) -> Option<[Poly; 3]> {
+    if modulus < 2 || equation.content() != 1 {
+        return None;
+    }
+    let a = equation.divided_by_term(&Poly::constant(modulus))?;
+    let rest = equation.add_scaled(&a, -modulus)?;
+    let factor = rest.content();
+    let b = (factor > 1).then(|| rest.divided_exactly(factor))??;
+    Some([a, Poly::constant(factor), b])
 }
