@@ -52,6 +52,7 @@ fn carriers(directive: &Directive) -> &'static [&'static str] {
         Directive::Vectorize { .. } => &["per_thread", "split_reductions", "collapse", "fold", "soa"],
         Directive::Warps { .. } => &["map", "split_reductions", "collapse"],
         Directive::Split { .. } | Directive::Atomic { .. } => &["split_reductions", "collapse", "fold"],
+        Directive::Tf32 => &["tile"],
         Directive::FastMath | Directive::Layout { .. } | Directive::Cache { .. } => &[],
     }
 }
@@ -126,6 +127,11 @@ fn unused(directive: &Directive) -> (&'static str, &'static str) {
         Directive::Atomic { .. } => (
             "no reduction into it is cut into pieces",
             "`atomic` works for reductions that are cut over the grid: say `split` too",
+        ),
+        Directive::Tf32 => (
+            "no sum of it is a product of matrices of `f32`",
+            "`tf32` works for sums of products of two factors (`sum(p: a[i, p] * b[p, j])`); one that is a product itself \
+             stands in parentheses",
         ),
         Directive::FastMath | Directive::Layout { .. } | Directive::Cache { .. } => {
             ("it has no effect", "remove it")

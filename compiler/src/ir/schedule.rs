@@ -210,6 +210,11 @@ impl Schedule {
         self.directives.iter().any(|known| known.directive == Directive::FastMath)
     }
 
+    /// Whether factors of products of f32 may be rounded for matrix instructions.
+    pub fn tf32(&self) -> bool {
+        self.directives.iter().any(|known| known.directive == Directive::Tf32)
+    }
+
     /// Says that the directives that `which` accepts are carried out.
     pub fn done(&mut self, which: impl Fn(&Directive) -> bool) {
         for known in self.directives.iter_mut().filter(|known| which(&known.directive)) {

@@ -20,6 +20,7 @@
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `operands.rs`: where chunks of the factors lie, and how they are brought. - `steps.rs`: the steps of a block.
+//! - `factor.rs`: factors, and their types. Those of `f32` are taken, rounded, where the schedule says `tf32`.
 //! - `parts.rs`: factors of wider types as sums of numbers of `bf16`.
 //! - `pieces.rs`: steps that several blocks share.
 //! - `program.rs`: writes the program. - `results.rs`: what it does with the sums.
@@ -59,7 +60,7 @@ use crate::data::Scalar;
 use crate::ir::entities::Launch;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Effect;
-use crate::ir::schedule::Directive;
+use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use crate::passes::special::specialize;
@@ -77,6 +78,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
+            leave(kernel, format!("the product of {} stays as it is: {}", refused.array, refused.reason));
             if has_atom(target, [Scalar::BF16; 2]) {
                 let name = kernel.launches[launch].name.clone();
                 let text = format!(
@@ -88,6 +90,7 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
             return false;
         }
     };
+    licence(kernel, &found, target);
     if !has_atom(target, found.scalars) || is_said(kernel, &found) {
         return false;
     }
@@ -117,6 +120,39 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(special) = special else { return restore(kernel, before) };
     record(kernel, special.of(launch), &found, &plan);
     true
+}
+
+/// Says what becomes of the directive `tf32` in a product. That multiplying one by one is faster for some sizes is nothing against
+/// it: it gives leave, and no more.
+fn licence(kernel: &mut Kernel, found: &Found, target: &TargetFacts) {
+    if !kernel.schedule.tf32() {
+        return;
+    }
+    if !found.is_rounded() {
+        let [rows, columns] = [0, 1].map(|side| &found.factors[side].array);
+        let reason = format!("matrix instructions multiply `{rows}` and `{columns}` without rounding any");
+        return leave(kernel, reason);
+    }
+    if !has_atom(target, found.scalars) {
+        let reason = format!("sm_{} has no matrix instruction for `f32`: there are some from sm_80 on", target.capability);
+        return leave(kernel, reason);
+    }
+    if is_said(kernel, found) {
+        let refusal = Refusal::new(
+            RefusalKind::Contradiction,
+            "another directive says how the loops of the product are spread",
+            "remove one of them: matrix instructions have tiles of their own",
+        );
+        return kernel.schedule.refuse(|directive| *directive == Directive::Tf32, &refusal);
+    }
+    kernel.schedule.done(|directive| *directive == Directive::Tf32);
+}
+
+/// Says why nothing comes of the directive `tf32`, if nothing does.
+fn leave(kernel: &mut Kernel, reason: String) {
+    let help = "remove `tf32`, or say for which targets it counts: `schedule … for sm_90`";
+    let refusal = Refusal::new(RefusalKind::DoesNotFit, reason, help);
+    kernel.schedule.refuse(|directive| *directive == Directive::Tf32, &refusal);
 }
 
 /// Leaves a kernel as it was; that is no change.
@@ -342,12 +378,13 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
     }
     let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });
     let [rows, columns] = [0, 1].map(|side| format!("`{}` {}", found.factors[side].array, how[side]));
+    let factors = factor::atom(found.scalars).map_or("", |atom| atom.left.name());
     let range = if found.range.is_some() { "; each block computes the range of its steps" } else { "" };
     schedule.remark(
         &name,
         format!(
             "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}{range}",
-            found.scalars[0].name(), tile[0], tile[1], warps[0], warps[1]
+            factors, tile[0], tile[1], warps[0], warps[1]
         ),
     );
 }
