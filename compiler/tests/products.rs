@@ -144,6 +144,11 @@ fn factors_of_f32_are_for_matrix_instructions_where_the_schedule_says_so() {
         }
         assembler.assemble(&ptx, target).unwrap_or_else(|error| panic!("{target}: {error}"));
     }
+    let file = SourceFile::new("matmul.krn", text.as_str());
+    match compile(&file, &CompileOptions::for_target("sm_75")) {
+        Err(CompileError::Diagnostics(reports)) => assert!(reports.iter().any(|it| it.code.0 == "E0512")),
+        other => panic!("sm_75 has none: {:?}", other.err()),
+    }
 }
 
 #[test]

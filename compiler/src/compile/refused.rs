@@ -5,7 +5,7 @@ use crate::ir::kernel::Kernel;
 use crate::ir::schedule::{Directive, Outcome, RefusalKind, Scheduled};
 use crate::passes::Pipeline;
 
-/// Reports every directive of the kernels that is carried out in no variant of the kernel. Where a pass that might have
+/// Reports every directive of the kernels that is carried out, or could be, in no variant of the kernel. Where a pass that might have
 /// done so is left out, a directive is left out with it.
 pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
@@ -22,7 +22,7 @@ pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
             continue;
         }
         seen.push((&kernel.name, scheduled));
-        if all().any(|(of, other)| same(&of.name, other) && other.outcome == Outcome::Done) {
+        if all().any(|(of, other)| same(&of.name, other) && matches!(other.outcome, Outcome::Done | Outcome::Unneeded)) {
             continue;
         }
         let whole =
@@ -130,8 +130,8 @@ fn unused(directive: &Directive) -> (&'static str, &'static str) {
         ),
         Directive::Tf32 => (
             "no sum of it is a product of matrices of `f32`",
-            "`tf32` works for sums of products of two factors (`sum(p: a[i, p] * b[p, j])`); one that is a product itself \
-             stands in parentheses",
+            "`tf32` works for sums of products of two factors of `f32` (`sum(p: a[i, p] * b[p, j])`); one that is a \
+             product itself stands in parentheses",
         ),
         Directive::FastMath | Directive::Layout { .. } | Directive::Cache { .. } => {
             ("it has no effect", "remove it")

@@ -78,7 +78,8 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
-            leave(kernel, format!("the product of {} stays as it is: {}", refused.array, refused.reason));
+            let reason = format!("the product of {} stays as it is: {}", refused.array, refused.reason);
+            leave(kernel, reason, "remove `tf32`, or write the sum so that it is a plain product");
             if has_atom(target, [Scalar::BF16; 2]) {
                 let name = kernel.launches[launch].name.clone();
                 let text = format!(
@@ -94,7 +95,14 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     if !has_atom(target, found.scalars) || is_said(kernel, &found) {
         return false;
     }
-    let Some(plan) = plan(kernel, launch, &found, target) else { return false };
+    let Some(plan) = plan(kernel, launch, &found, target) else {
+        if found.is_rounded() {
+            let name = kernel.launches[launch].name.clone();
+            let text = "`tf32` is left: multiplying one by one is predicted to take less for these sizes";
+            kernel.schedule.remark(&name, text.to_string());
+        }
+        return false;
+    };
     let before = plan.pieces.as_ref().map(|_| kernel.clone());
     let (launch, found) = match &plan.pieces {
         None => (launch, found),
@@ -122,8 +130,8 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     true
 }
 
-/// Says what becomes of the directive `tf32` in a product. That multiplying one by one is faster for some sizes is nothing against
-/// it: it gives leave, and no more.
+/// Says why nothing comes of the directive `tf32` in a product. That multiplying one by one is faster for some sizes is nothing
+/// against it: it gives leave, and no more.
 fn licence(kernel: &mut Kernel, found: &Found, target: &TargetFacts) {
     if !kernel.schedule.tf32() {
         return;
@@ -131,11 +139,12 @@ fn licence(kernel: &mut Kernel, found: &Found, target: &TargetFacts) {
     if !found.is_rounded() {
         let [rows, columns] = [0, 1].map(|side| &found.factors[side].array);
         let reason = format!("matrix instructions multiply `{rows}` and `{columns}` without rounding any");
-        return leave(kernel, reason);
+        return leave(kernel, reason, "remove `tf32`");
     }
     if !has_atom(target, found.scalars) {
-        let reason = format!("sm_{} has no matrix instruction for `f32`: there are some from sm_80 on", target.capability);
-        return leave(kernel, reason);
+        let reason =
+            format!("sm_{} has no matrix instruction for `f32`, as sm_80 and later ones have", target.capability);
+        return leave(kernel, reason, "remove `tf32`, or say for which targets it counts: `schedule … for sm_90`");
     }
     if is_said(kernel, found) {
         let refusal = Refusal::new(
@@ -145,12 +154,11 @@ fn licence(kernel: &mut Kernel, found: &Found, target: &TargetFacts) {
         );
         return kernel.schedule.refuse(|directive| *directive == Directive::Tf32, &refusal);
     }
-    kernel.schedule.done(|directive| *directive == Directive::Tf32);
+    kernel.schedule.unneeded(|directive| *directive == Directive::Tf32);
 }
 
 /// Says why nothing comes of the directive `tf32`, if nothing does.
-fn leave(kernel: &mut Kernel, reason: String) {
-    let help = "remove `tf32`, or say for which targets it counts: `schedule … for sm_90`";
+fn leave(kernel: &mut Kernel, reason: String, help: &str) {
     let refusal = Refusal::new(RefusalKind::DoesNotFit, reason, help);
     kernel.schedule.refuse(|directive| *directive == Directive::Tf32, &refusal);
 }
@@ -378,6 +386,9 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
     }
     let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });
     let [rows, columns] = [0, 1].map(|side| format!("`{}` {}", found.factors[side].array, how[side]));
+    if found.is_rounded() {
+        schedule.done(|directive| *directive == Directive::Tf32);
+    }
     let factors = factor::atom(found.scalars).map_or("", |atom| atom.left.name());
     let range = if found.range.is_some() { "; each block computes the range of its steps" } else { "" };
     schedule.remark(
