@@ -326,7 +326,13 @@ mod tests {
             assert_eq!(rounded(from | 1 << 31), to | 1 << 31, "-{from:#x}");
         }
         // The bits that make it one are those that are cut off; the others make a carry of all.
-        assert!([0x7f80_0001, 0x7fff_ffff, 0xffff_ffff].map(f32::from_bits).map(tf32_from_f32).iter().all(|it| it.is_nan()));
+        assert!(
+            [0x7f80_0001, 0x7fff_ffff, 0xffff_ffff]
+                .map(f32::from_bits)
+                .map(tf32_from_f32)
+                .iter()
+                .all(|it| it.is_nan())
+        );
         for number in [1.0f32, -2047.0, 0.25, f32::from_bits(0x2000)] {
             assert_eq!(tf32_from_f32(number), number);
         }

@@ -131,8 +131,12 @@ fn factors_of_f32_are_for_matrix_instructions_where_the_schedule_says_so() {
         let kernel = &compilation.ir().expect("it was asked for").kernels[0];
         let launch = launch(kernel, "matmul_matrices");
         // Four words of rows are rounded for some instructions, and so are two of columns: each once.
-        let [instructions, rounded] = [Opcode::Mma, Opcode::RoundTf32].map(|opcode| count(kernel, launch, opcode));
-        assert!(instructions >= 32 && rounded > 0 && rounded <= 2 * instructions, "{n}: {instructions}, {rounded}");
+        let [instructions, rounded] =
+            [Opcode::Mma, Opcode::RoundTf32].map(|opcode| count(kernel, launch, opcode));
+        assert!(
+            instructions >= 32 && rounded > 0 && rounded <= 2 * instructions,
+            "{n}: {instructions}, {rounded}"
+        );
         let copies = [Opcode::CopyAsync, Opcode::CopyAsyncIf].map(|opcode| count(kernel, launch, opcode));
         assert!(copies.iter().sum::<usize>() > 0, "{n}");
     }

@@ -78,7 +78,9 @@ fn about(typed: &Kernel, kind: &DirectiveKind) -> Option<String> {
         | DirectiveKind::Vectorize { axis, .. }
         | DirectiveKind::Warps { axis, .. }
         | DirectiveKind::Split { axis, .. } => Some(axis.clone()),
-        DirectiveKind::Block(_) | DirectiveKind::Order(_) | DirectiveKind::FastMath | DirectiveKind::Tf32 => None,
+        DirectiveKind::Block(_) | DirectiveKind::Order(_) | DirectiveKind::FastMath | DirectiveKind::Tf32 => {
+            None
+        }
     }
 }
 

@@ -200,8 +200,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             "fast_math" | "tf32" => {
                 self.once(word, directive.name.span, seen);
                 if directive.arguments.is_empty() {
-                    let kind =
-                        if word == "tf32" { DirectiveKind::Tf32 } else { DirectiveKind::FastMath };
+                    let kind = if word == "tf32" { DirectiveKind::Tf32 } else { DirectiveKind::FastMath };
                     out.push(Directive { kind, span: directive.span });
                 } else {
                     let _: Option<()> = self.malformed(directive.span, word);

@@ -22,7 +22,9 @@ pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
             continue;
         }
         seen.push((&kernel.name, scheduled));
-        if all().any(|(of, other)| same(&of.name, other) && matches!(other.outcome, Outcome::Done | Outcome::Unneeded)) {
+        if all().any(|(of, other)| {
+            same(&of.name, other) && matches!(other.outcome, Outcome::Done | Outcome::Unneeded)
+        }) {
             continue;
         }
         let whole =

@@ -161,7 +161,9 @@ fn lost_in_tf32((a, left): (f64, Number), (b, right): (f64, Number)) -> f64 {
     if a.is_infinite() || b.is_infinite() {
         // The other one may become zero.
         let of_both = [(a, of_left), (b, of_right)];
-        let vanishes = of_both.iter().any(|(value, rounding)| value.is_finite() && value.abs() <= *rounding && *rounding > 0.0);
+        let vanishes = of_both
+            .iter()
+            .any(|(value, rounding)| value.is_finite() && value.abs() <= *rounding && *rounding > 0.0);
         return if vanishes { f64::INFINITY } else { 0.0 };
     }
     let (a, b) = (a.abs() + left.error, b.abs() + right.error);

@@ -50,7 +50,8 @@ const fn in_parts(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -
 const OF_AWKWARD: Place = in_parts("awkward", &[("k", 3008), ("m", 21), ("n", 72)]);
 
 /// A product of rounded factors, of numbers of which cutting off leaves least.
-const OF_UPPER_ENDS: Place = for_sizes(at("stage/tf32.krn", "upper_ends", &[("k", 8), ("m", 528), ("n", 290)]));
+const OF_UPPER_ENDS: Place =
+    for_sizes(at("stage/tf32.krn", "upper_ends", &[("k", 8), ("m", 528), ("n", 290)]));
 
 /// A product with copies of whole vectors of steps.
 const fn in_a_copy(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -> Place {

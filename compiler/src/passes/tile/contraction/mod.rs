@@ -58,7 +58,7 @@ use crate::analysis::{Affine, Answer, Conditions, Polynomial, ask, polynomial_of
 use crate::atoms::{COLUMNS, ROWS};
 use crate::data::Scalar;
 use crate::ir::entities::Launch;
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Atom, Kernel, Payload};
 use crate::ir::op::Effect;
 use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::manifest::{BinaryOp, Expr};
@@ -142,9 +142,15 @@ fn licence(kernel: &mut Kernel, found: &Found, target: &TargetFacts) {
         return leave(kernel, reason, "remove `tf32`");
     }
     if !has_atom(target, found.scalars) {
-        let reason =
-            format!("sm_{} has no matrix instruction for `f32`, as sm_80 and later ones have", target.capability);
-        return leave(kernel, reason, "remove `tf32`, or say for which targets it counts: `schedule … for sm_90`");
+        let reason = format!(
+            "sm_{} has no matrix instruction for `f32`, as sm_80 and later ones have",
+            target.capability
+        );
+        return leave(
+            kernel,
+            reason,
+            "remove `tf32`, or say for which targets it counts: `schedule … for sm_90`",
+        );
     }
     if is_said(kernel, found) {
         let refusal = Refusal::new(
@@ -155,6 +161,14 @@ fn licence(kernel: &mut Kernel, found: &Found, target: &TargetFacts) {
         return kernel.schedule.refuse(|directive| *directive == Directive::Tf32, &refusal);
     }
     kernel.schedule.unneeded(|directive| *directive == Directive::Tf32);
+}
+
+/// Says that programs that are tiles already use the directive `tf32`, where they do: those that somebody wrote by hand.
+pub fn look_for_tf32(kernel: &mut Kernel) {
+    let uses = |payload: &Payload| matches!(payload, Payload::Contract { atom: Atom::Tf32, .. });
+    if kernel.schedule.tf32() && kernel.insts.values().any(|data| uses(&data.payload)) {
+        kernel.schedule.done(|directive| *directive == Directive::Tf32);
+    }
 }
 
 /// Says why nothing comes of the directive `tf32`, if nothing does.

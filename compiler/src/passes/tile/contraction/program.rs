@@ -303,7 +303,8 @@ impl Program<'_> {
             if along_steps { (outer, step, shape.depth) } else { (step, outer, shape.tile[side]) };
         let vectors = (extent / shape.vector).min(LINE_VECTORS);
         // Where the elements of a row are words, a fragment has some of each of four rows, by themselves.
-        let together = if along_steps || self.found.scalars[side].size() < WORD_BYTES { 1 } else { FRAGMENT_VECTORS };
+        let together =
+            if along_steps || self.found.scalars[side].size() < WORD_BYTES { 1 } else { FRAGMENT_VECTORS };
         let line = emit.div_by(row, LINE_VECTORS / vectors);
         let crossed = emit.rem_by(line, vectors / together);
         let crossed = emit.mul_int(crossed, shape.vector * together);
@@ -535,8 +536,7 @@ impl Program<'_> {
                 // What is loaded ahead is rounded where it is used: nobody waits for it before.
                 let [left, right] = [0, 1].map(|side| self.rounded(emit, side, factors[side]));
                 let from = place(emit);
-                let payload =
-                    Payload::Contract { along: AxisSet::one(STEP), atom: kind(self.found.scalars) };
+                let payload = Payload::Contract { along: AxisSet::one(STEP), atom: kind(self.found.scalars) };
                 let sum =
                     mutant!("tile contraction: all parts of a factor are added to one sum", turn.sum(), 0);
                 sums[sum] = emit.value(Opcode::Contract, payload, &[left, right, sums[sum]]);
