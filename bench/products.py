@@ -4,8 +4,8 @@
     bench/products.py --krn NEW [--parent OLD] [--count 12] [--seed 1] [--kernel NAME ...]
 
 One line for each kernel and sizes: medians in microseconds of a build of `krn`, of another one if it is given, and of
-PyTorch, ten calls as one CUDA graph; then geometric means. TF32 is off. Nothing but time is looked at here: whether
-results are right `krn test bench/products.krn` finds out.
+PyTorch, ten calls as one CUDA graph; then geometric means. TF32 is off, but for `product_tf32` on. Nothing but time is
+looked at here: whether results are right `krn test bench/products.krn` finds out.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from timing import geometric_mean
 
 FILE = str(pathlib.Path(__file__).with_name("products.krn"))
 HALVES = ["halves", "halves_f16", "halves_to_f32", "halves_at", "halves_linear", "halves_batched"]
-KERNELS = ["product", "linear", "gram", *HALVES, "doubles", "distances", "batched"]
+KERNELS = ["product", "product_tf32", "linear", "gram", *HALVES, "doubles", "distances", "batched"]
 FIXED = [
     (1024, 1024, 1024),
     (2048, 2048, 2048),
@@ -101,11 +101,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kernel", nargs="*", default=KERNELS, choices=KERNELS)
     options = parser.parse_args()
-    torch.backends.cuda.matmul.allow_tf32 = False
     print(f"{'kernel':14} {'m':>6} {'n':>6} {'k':>6} {'parent':>10} {'krn':>10} {'torch':>10}   torch / krn")
     for kernel in options.kernel:
+        torch.backends.cuda.matmul.allow_tf32 = kernel == "product_tf32"
         rng = random.Random(options.seed)
-        fixed = FIXED_OF_HALVES if kernel in HALVES else FIXED
+        fixed = FIXED_OF_HALVES if kernel in (*HALVES, "product_tf32") else FIXED
         fixed = FIXED_OF_BATCHES if kernel == "halves_batched" else fixed
         sizes = fixed + [(size(rng), size(rng), size(rng)) for _ in range(options.count)]
         of_peer, of_parent = [], []

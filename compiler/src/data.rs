@@ -139,6 +139,15 @@ pub fn bf16_from_f64(value: f64) -> half::bf16 {
     half::bf16::from_f32(odd_f32(value))
 }
 
+/// The nearest number of 10 bits behind the point and the exponents of f32, ties away from zero: a `tf32`. What is not finite
+/// stays what it is.
+#[inline]
+pub fn tf32_from_f32(value: f32) -> f32 {
+    // A carry goes into the exponent, as it should.
+    let rounded = f32::from_bits((value.to_bits().wrapping_add(1 << 12)) & !0x1fff);
+    if value.is_finite() { rounded } else { value }
+}
+
 /// The f32 toward zero, with its last bit set where that lost anything ("round to odd"): what it is then rounded
 /// to comes out as if the number itself had been rounded.
 fn odd_f32(value: f64) -> f32 {
@@ -296,6 +305,37 @@ mod tests {
         let each: Vec<u64> = (0..leaf.count()).map(|position| leaf.offset_of(position)).collect();
         assert_eq!(each, leaf.offsets());
         assert_eq!(Leaf { extents: vec![], strides: vec![], ..leaf }.offsets(), [4]);
+    }
+
+    #[test]
+    fn numbers_of_tf32_are_the_nearest_ties_away_from_zero() {
+        let rounded = |bits: u32| tf32_from_f32(f32::from_bits(bits)).to_bits();
+        for (from, to) in [
+            (0x3f80_0fff, 0x3f80_0000),
+            (0x3f80_1000, 0x3f80_2000),
+            (0x3f80_3000, 0x3f80_4000),
+            (0x3fff_f000, 0x4000_0000),
+            (0x0000_0fff, 0),
+            (0x0000_1000, 0x0000_2000),
+            (0x007f_f000, 0x0080_0000),
+            (0x7f7f_efff, 0x7f7f_e000),
+            (0x7f7f_f000, 0x7f80_0000),
+            (0x7f80_0000, 0x7f80_0000),
+        ] {
+            assert_eq!(rounded(from), to, "{from:#x}");
+            assert_eq!(rounded(from | 1 << 31), to | 1 << 31, "-{from:#x}");
+        }
+        // The bits that make it one are those that are cut off; the others make a carry of all.
+        assert!(
+            [0x7f80_0001, 0x7fff_ffff, 0xffff_ffff]
+                .map(f32::from_bits)
+                .map(tf32_from_f32)
+                .iter()
+                .all(|it| it.is_nan())
+        );
+        for number in [1.0f32, -2047.0, 0.25, f32::from_bits(0x2000)] {
+            assert_eq!(tf32_from_f32(number), number);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use krn_compiler::ir::op::Opcode;
 use krn_compiler::ptx::select::shared_plan;
 use krn_compiler::source::SourceFile;
 use krn_compiler::{CompileError, CompileOptions, compile};
+use xtask::ptxas::Assembler;
 
 const MATMUL: &str =
     "kernel matmul(a: f32[m, k], b: f32[k, n]) -> c: f32[m, n] { c[i, j] = sum(p: a[i, p] * b[p, j]) }";
@@ -119,6 +120,39 @@ fn matrix_instructions_are_for_targets_that_have_them_and_for_sizes_that_fill_th
     assert!(used(&HALVES.replace("a[i, p] *", "tanh(a[i, p]) *"), "sm_90", &[]));
     assert!(!used(&HALVES.replace("a[i, p] * b[p, j]", "tanh(a[i, p]) * tanh(b[p, j])"), "sm_90", &[]));
     assert!(used(&HALVES.replace("a[i, p] *", "max(a[i, p], 0.0) *"), "sm_90", &[]));
+}
+
+#[test]
+fn factors_of_f32_are_for_matrix_instructions_where_the_schedule_says_so() {
+    let text = format!("{MATMUL}\nschedule matmul {{ tf32 }}");
+    let cubes = |n: i64| [("m", n), ("n", n), ("k", n)];
+    for n in [4096, 4095] {
+        let compilation = compiled_at(&text, &cubes(n));
+        let kernel = &compilation.ir().expect("it was asked for").kernels[0];
+        let launch = launch(kernel, "matmul_matrices");
+        // Four words of rows are rounded for some instructions, and so are two of columns: each once.
+        let [instructions, rounded] =
+            [Opcode::Mma, Opcode::RoundTf32].map(|opcode| count(kernel, launch, opcode));
+        assert!(
+            instructions >= 32 && rounded > 0 && rounded <= 2 * instructions,
+            "{n}: {instructions}, {rounded}"
+        );
+        let copies = [Opcode::CopyAsync, Opcode::CopyAsyncIf].map(|opcode| count(kernel, launch, opcode));
+        assert!(copies.iter().sum::<usize>() > 0, "{n}");
+    }
+    let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
+    for target in ["sm_80", "sm_86", "sm_90"] {
+        let ptx = compiled_for(&text, target, &[]).compiled.ptx;
+        for instruction in ["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "cvt.rna.tf32.f32"] {
+            assert!(ptx.contains(instruction), "{target}");
+        }
+        assembler.assemble(&ptx, target).unwrap_or_else(|error| panic!("{target}: {error}"));
+    }
+    let file = SourceFile::new("matmul.krn", text.as_str());
+    match compile(&file, &CompileOptions::for_target("sm_75")) {
+        Err(CompileError::Diagnostics(reports)) => assert!(reports.iter().any(|it| it.code.0 == "E0512")),
+        other => panic!("sm_75 has none: {:?}", other.err()),
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("a_place_decides_row_256", PAIRS),
     ("a_place_decides_row_256_masked_general", PAIRS),
     ("alibi_weights_product_matrices_general", THROUGH),
+    ("awkward_numbers_matrices_general", THROUGH),
     ("batched_matrices_general", THROUGH),
     ("bert_embedding_row_128_masked_general", HALVES),
     ("bf16_extremes_row_128_masked_general", PAIRS),

@@ -87,6 +87,9 @@ pub fn range(word: &str) -> Option<&'static str> {
         "split" => "Pieces into which a long reduction is cut over the grid; 1 keeps it whole.",
         "atomic" => "The pieces of a split reduction meet in this array itself, in any order.",
         "fast_math" => "Approximate functions, `/` and `sqrt` of `f32`.",
+        "tf32" => {
+            "Matrix instructions for products of `f32`: factors are rounded to 10 bits behind the point. From sm_80 on."
+        }
         "allow" => "Warnings of these codes are left out.",
         "deny" => "Warnings of these codes are errors.",
         _ => return None,

@@ -78,7 +78,9 @@ fn about(typed: &Kernel, kind: &DirectiveKind) -> Option<String> {
         | DirectiveKind::Vectorize { axis, .. }
         | DirectiveKind::Warps { axis, .. }
         | DirectiveKind::Split { axis, .. } => Some(axis.clone()),
-        DirectiveKind::Block(_) | DirectiveKind::Order(_) | DirectiveKind::FastMath => None,
+        DirectiveKind::Block(_) | DirectiveKind::Order(_) | DirectiveKind::FastMath | DirectiveKind::Tf32 => {
+            None
+        }
     }
 }
 
@@ -97,6 +99,7 @@ fn word(kind: &DirectiveKind) -> &'static str {
         DirectiveKind::Split { .. } => "split",
         DirectiveKind::Atomic { .. } => "atomic",
         DirectiveKind::FastMath => "fast_math",
+        DirectiveKind::Tf32 => "tf32",
     }
 }
 

@@ -176,6 +176,7 @@ impl Writer<'_> {
             DirectiveKind::Split { axis, pieces } => format!("split {axis}: {pieces}"),
             DirectiveKind::Atomic { array } => format!("atomic {}", self.kernel.arrays[*array].name),
             DirectiveKind::FastMath => "fast_math".to_string(),
+            DirectiveKind::Tf32 => "tf32".to_string(),
         }
     }
 

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use sizes::condition_text;
 
 /// Directives, and how each is written; nothing for those that are for later.
-const DIRECTIVES: [(&str, Option<&str>); 21] = [
+const DIRECTIVES: [(&str, Option<&str>); 22] = [
     ("block", Some("block 256")),
     ("order", Some("order i, j")),
     ("layout", Some("layout body: soa` (or `aos`, `aosoa(32)")),
@@ -39,6 +39,7 @@ const DIRECTIVES: [(&str, Option<&str>); 21] = [
     ("split", Some("split p: 64")),
     ("atomic", Some("atomic total")),
     ("fast_math", Some("fast_math")),
+    ("tf32", Some("tf32")),
     ("allow", Some("allow W0601")),
     ("deny", Some("deny W0601")),
     ("tensor", None),
@@ -196,10 +197,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             "stage" => self.stage_directive(directive, seen, out),
             "atomic" => self.atomic_directive(directive, seen, out),
-            "fast_math" => {
-                self.once("fast_math", directive.name.span, seen);
+            "fast_math" | "tf32" => {
+                self.once(word, directive.name.span, seen);
                 if directive.arguments.is_empty() {
-                    out.push(Directive { kind: DirectiveKind::FastMath, span: directive.span });
+                    let kind = if word == "tf32" { DirectiveKind::Tf32 } else { DirectiveKind::FastMath };
+                    out.push(Directive { kind, span: directive.span });
                 } else {
                     let _: Option<()> = self.malformed(directive.span, word);
                 }

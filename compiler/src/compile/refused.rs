@@ -5,7 +5,7 @@ use crate::ir::kernel::Kernel;
 use crate::ir::schedule::{Directive, Outcome, RefusalKind, Scheduled};
 use crate::passes::Pipeline;
 
-/// Reports every directive of the kernels that is carried out in no variant of the kernel. Where a pass that might have
+/// Reports every directive of the kernels that is carried out, or could be, in no variant of the kernel. Where a pass that might have
 /// done so is left out, a directive is left out with it.
 pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
     let mut diagnostics = Diagnostics::new();
@@ -22,7 +22,9 @@ pub fn directives(kernels: &[&Kernel], pipeline: &Pipeline) -> Diagnostics {
             continue;
         }
         seen.push((&kernel.name, scheduled));
-        if all().any(|(of, other)| same(&of.name, other) && other.outcome == Outcome::Done) {
+        if all().any(|(of, other)| {
+            same(&of.name, other) && matches!(other.outcome, Outcome::Done | Outcome::Unneeded)
+        }) {
             continue;
         }
         let whole =
@@ -52,6 +54,7 @@ fn carriers(directive: &Directive) -> &'static [&'static str] {
         Directive::Vectorize { .. } => &["per_thread", "split_reductions", "collapse", "fold", "soa"],
         Directive::Warps { .. } => &["map", "split_reductions", "collapse"],
         Directive::Split { .. } | Directive::Atomic { .. } => &["split_reductions", "collapse", "fold"],
+        Directive::Tf32 => &["tile"],
         Directive::FastMath | Directive::Layout { .. } | Directive::Cache { .. } => &[],
     }
 }
@@ -126,6 +129,11 @@ fn unused(directive: &Directive) -> (&'static str, &'static str) {
         Directive::Atomic { .. } => (
             "no reduction into it is cut into pieces",
             "`atomic` works for reductions that are cut over the grid: say `split` too",
+        ),
+        Directive::Tf32 => (
+            "no sum of it is a product of matrices of `f32`",
+            "`tf32` works for sums of products of two factors of `f32` (`sum(p: a[i, p] * b[p, j])`); one that is a \
+             product itself stands in parentheses",
         ),
         Directive::FastMath | Directive::Layout { .. } | Directive::Cache { .. } => {
             ("it has no effect", "remove it")

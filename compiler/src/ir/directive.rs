@@ -28,6 +28,8 @@ pub enum Directive {
     Atomic { array: String },
     /// `fast_math`: approximate forms of f32 functions and divisions.
     FastMath,
+    /// `tf32`: leave to round factors of sums of products of f32 to 10 bits behind the point, for matrix instructions.
+    Tf32,
     /// `layout x: soa`. Carried out by lowering: stands here among the choices only.
     Layout { array: String, layout: Layout },
     /// `cache x: cs`, likewise.
@@ -49,6 +51,7 @@ impl Directive {
             Directive::Split { .. } => "split",
             Directive::Atomic { .. } => "atomic",
             Directive::FastMath => "fast_math",
+            Directive::Tf32 => "tf32",
             Directive::Layout { .. } => "layout",
             Directive::Cache { .. } => "cache",
         }
@@ -67,7 +70,7 @@ impl Directive {
             | Directive::Atomic { array }
             | Directive::Layout { array, .. }
             | Directive::Cache { array, .. } => Some(array),
-            Directive::Block(_) | Directive::Order(_) | Directive::FastMath => None,
+            Directive::Block(_) | Directive::Order(_) | Directive::FastMath | Directive::Tf32 => None,
         }
     }
 
@@ -110,6 +113,7 @@ impl fmt::Display for Directive {
             Directive::Split { axis, pieces } => write!(f, "split {axis}: {pieces}"),
             Directive::Atomic { array } => write!(f, "atomic {array}"),
             Directive::FastMath => f.write_str("fast_math"),
+            Directive::Tf32 => f.write_str("tf32"),
             Directive::Layout { array, layout } => write!(f, "layout {array}: {layout}"),
             Directive::Cache { array, mode } => write!(f, "cache {array}: {}", mode.name()),
         }

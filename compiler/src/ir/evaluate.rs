@@ -4,7 +4,7 @@
 
 use super::kernel::Payload;
 use super::op::{Combiner, Constant, Opcode};
-use crate::data::Scalar;
+use crate::data::{Scalar, tf32_from_f32};
 
 /// The result of an op on literals of the types that the op wants; `None` for ops with effects or regions and
 /// where the result is not the same on every machine. A NaN result is the quiet one without payload.
@@ -15,6 +15,7 @@ pub fn evaluate(opcode: Opcode, payload: &Payload, operands: &[Constant]) -> Opt
         ([operand], Payload::Cast(to)) => cast(*operand, *to),
         ([Bool(value)], _) if opcode == Opcode::Not => Some(Bool(!value)),
         ([Int(scalar, value)], _) => unary_int(opcode, *scalar, *value),
+        ([F32(bits)], _) if opcode == Opcode::RoundTf32 => Some(float(tf32_from_f32(f32::from_bits(*bits)))),
         ([F32(bits)], _) => unary_f32(opcode, f32::from_bits(*bits)),
         ([F64(bits)], _) => unary_f64(opcode, f64::from_bits(*bits)),
         ([Bool(a), Bool(b)], _) => binary_bool(opcode, *a, *b),

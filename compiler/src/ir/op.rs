@@ -157,6 +157,8 @@ impl Shape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     Float,
+    /// `f32` alone.
+    Single,
     Integer,
     Numeric,
     /// Integers and bool.
@@ -347,6 +349,8 @@ math_functions! { ops {
     Ceil "ceil" Shape::Unary(Class::Float), None, Pure, ALL;
     Round "round" Shape::Unary(Class::Float), None, Pure, ALL;
     Trunc "trunc" Shape::Unary(Class::Float), None, Pure, ALL;
+    /// The nearest number of 10 bits behind the point, ties away from zero: what the atom `tf32` takes a factor for.
+    RoundTf32 "round_tf32" Shape::Unary(Class::Single), None, Pure, ALL;
     Sqrt "sqrt" Shape::Unary(Class::Float), None, Pure, ALL;
 } {
     Copysign "copysign" Shape::Binary(Class::Float), None, Pure, ALL;

@@ -71,6 +71,8 @@ pub enum Outcome {
     #[default]
     Open,
     Done,
+    /// It gives leave to do something, which would be possible, and is predicted not to pay.
+    Unneeded,
     Refused(Refusal),
 }
 
@@ -210,10 +212,24 @@ impl Schedule {
         self.directives.iter().any(|known| known.directive == Directive::FastMath)
     }
 
+    /// Whether factors of products of f32 may be rounded for matrix instructions.
+    pub fn tf32(&self) -> bool {
+        self.directives.iter().any(|known| known.directive == Directive::Tf32)
+    }
+
     /// Says that the directives that `which` accepts are carried out.
     pub fn done(&mut self, which: impl Fn(&Directive) -> bool) {
         for known in self.directives.iter_mut().filter(|known| which(&known.directive)) {
             known.outcome = Outcome::Done;
+        }
+    }
+
+    /// Says that what the directives that `which` accepts give leave to do is not worth it here.
+    pub fn unneeded(&mut self, which: impl Fn(&Directive) -> bool) {
+        for known in self.directives.iter_mut().filter(|known| which(&known.directive)) {
+            if known.outcome != Outcome::Done {
+                known.outcome = Outcome::Unneeded;
+            }
         }
     }
 

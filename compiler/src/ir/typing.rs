@@ -24,6 +24,7 @@ impl Class {
     pub fn contains(self, scalar: Scalar) -> bool {
         match self {
             Class::Float => scalar.is_float(),
+            Class::Single => scalar == Scalar::F32,
             Class::Integer => scalar.is_integer(),
             Class::Numeric => scalar != Scalar::Bool,
             Class::Bits => !scalar.is_float(),
@@ -35,6 +36,7 @@ impl Class {
     pub fn describe(self) -> &'static str {
         match self {
             Class::Float => "a float",
+            Class::Single => "an f32",
             Class::Integer => "an integer",
             Class::Numeric => "a number",
             Class::Bits => "an integer or bool",

@@ -76,6 +76,7 @@ impl Lowerer<'_> {
                 }
                 DirectiveKind::Atomic { array } => Directive::Atomic { array: array_name(array) },
                 DirectiveKind::FastMath => Directive::FastMath,
+                DirectiveKind::Tf32 => Directive::Tf32,
                 DirectiveKind::Layout { .. } => continue,
                 DirectiveKind::Cache { array, mode } => {
                     if let Some(Storage::Plain(buffer)) = self.arrays[*array] {

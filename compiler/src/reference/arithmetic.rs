@@ -1,9 +1,10 @@
 //! Arithmetic, comparison and bit operations on wide scalars, as `typed.rs` fixes them, with their bounds.
 //! Every function gives `None` where the operands' types are none that the checker lets through.
 
-use super::bound::{ErrorModel, Format};
+use super::bound::{ErrorModel, Format, power_of_two};
 use super::value::{Number, Plain, Products};
 use crate::check::typed::{BinaryOp, CompareOp};
+use crate::data::tf32_from_f32;
 
 /// One integer operation; the right operand of a shift may be of another integer type.
 macro_rules! integer {
@@ -78,7 +79,7 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         let ulp = model.division_ulp[usize::from(format == Format::F64)];
         let promise = match op {
             BinaryOp::Div => ulp * format.spacing(exact),
-            BinaryOp::Mul if format == Format::F32 => lost_in_parts(a, b),
+            BinaryOp::Mul if format == Format::F32 => lost(left, right, model).min(f64::from(f32::MAX)),
             _ => 0.0,
         };
         let value = if promise > 0.0 { rounding.function(format, exact, promise) } else { value };
@@ -123,12 +124,51 @@ fn float_binary(op: BinaryOp, left: Number, right: Number, model: &ErrorModel) -
         BinaryOp::Mul | BinaryOp::Div => {
             let magnitude = if value.is_finite() { value.abs() } else { 0.0 };
             let in_parts = op == BinaryOp::Mul && format == Format::F32;
-            Products { count: 1, magnitude, lost: if in_parts { lost_in_parts(a, b) } else { 0.0 } }
+            Products { count: 1, magnitude, lost: if in_parts { lost(left, right, model) } else { 0.0 } }
         }
         BinaryOp::Add | BinaryOp::Sub => left.products.joined(right.products),
         _ => Products::default(),
     };
     Some(Number { value: Plain::float(value, left.value.scalar())?, error, products })
+}
+
+/// What the product of two numbers of `f32` may lack where matrix instructions compute a sum of such.
+fn lost(left: Number, right: Number, model: &ErrorModel) -> f64 {
+    let values = left.value.as_float().zip(right.value.as_float());
+    values.map_or(0.0, |(a, b)| {
+        lost_in_parts(a, b) + if model.tf32 { lost_in_tf32((a, left), (b, right)) } else { 0.0 }
+    })
+}
+
+/// What the product of two numbers of `f32` lacks where each was rounded to 10 bits behind the point.
+fn lost_in_tf32((a, left): (f64, Number), (b, right): (f64, Number)) -> f64 {
+    // By how much a factor is rounded. One that is a product may be rounded elsewhere: before it was multiplied.
+    let rounding = |value: f64, number: Number| {
+        let is_known = number.error == 0.0 && number.products.count == 0;
+        let rounded = f64::from(tf32_from_f32(value as f32));
+        let most = value.abs() + number.error;
+        match () {
+            () if !value.is_finite() || is_known && rounded == value => 0.0,
+            // It becomes infinite, perhaps.
+            () if tf32_from_f32(most as f32).is_infinite() => f64::INFINITY,
+            () => (most * power_of_two(-11)).max(power_of_two(-137)),
+        }
+    };
+    let (of_left, of_right) = (rounding(a, left), rounding(b, right));
+    if of_left == 0.0 && of_right == 0.0 {
+        return 0.0;
+    }
+    if a.is_infinite() || b.is_infinite() {
+        // The other one may become zero.
+        let of_both = [(a, of_left), (b, of_right)];
+        let vanishes = of_both
+            .iter()
+            .any(|(value, rounding)| value.is_finite() && value.abs() <= *rounding && *rounding > 0.0);
+        return if vanishes { f64::INFINITY } else { 0.0 };
+    }
+    let (a, b) = (a.abs() + left.error, b.abs() + right.error);
+    let lost = a * of_right + b * of_left + of_left * of_right;
+    if lost.is_nan() { 0.0 } else { lost }
 }
 
 /// What the product of two numbers of `f32` lacks where one of them is the sum of three of `bf16`, none of which has bits below

@@ -19,6 +19,8 @@ pub struct ErrorModel {
     pub division_ulp: [f64; 2],
     /// Functions in `f32` have the approximate forms of `fast_math`.
     pub fast: bool,
+    /// The factors of products in `f32` that a sum adds up may be rounded to 10 bits behind the point.
+    pub tf32: bool,
     /// Makes one lawful evaluation, with no bounds, of what would be a reference with bounds.
     pub rounding: Option<Rounding>,
 }
@@ -31,9 +33,9 @@ pub struct Accuracy {
 }
 
 impl Default for ErrorModel {
-    /// A device that runs Krn's PTX without `fast_math`: division rounded correctly, products contracted into sums.
+    /// A device that runs Krn's PTX without `fast_math` and `tf32`: division rounded correctly, products contracted into sums.
     fn default() -> Self {
-        ErrorModel { contraction: true, division_ulp: [0.0; 2], fast: false, rounding: None }
+        ErrorModel { contraction: true, division_ulp: [0.0; 2], fast: false, tf32: false, rounding: None }
     }
 }
 

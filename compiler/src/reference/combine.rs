@@ -110,7 +110,7 @@ fn add_float(
         terms: before.terms + 1,
         whole: before.whole && added.fract() == 0.0,
         residual: if residual.is_finite() { residual } else { 0.0 },
-        ..before.with(added, term.error)
+        ..before.with(added, term.error + term.products.lost)
     };
     let value = Plain::float(rounded, format.scalar.widened())?;
     let error = if history.propagated == f64::INFINITY {

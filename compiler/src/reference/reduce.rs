@@ -42,9 +42,11 @@ impl<'a> Evaluator<'a> {
         let whole = totals.iter().all(|total| total.scalar == total.scalar.widened());
         let op = if sum { ReduceOp::Sum } else { ReduceOp::Prod };
         let uncertain = self.each_term(whole.then_some(op), axes, body, &mut |this, body| {
-            if let (Some(_), [total]) = (rounded, totals.as_mut_slice()) {
+            if let (Some(rounding), [total]) = (rounded, totals.as_mut_slice()) {
                 let term = this.term(body)?;
-                let added = match this.factors_to_fuse(body, &term) {
+                let fused = this.factors_to_fuse(body, &term);
+                // What rounded factors make of a product is in its value.
+                let added = match fused.filter(|_| !(this.model.tf32 && rounding.is_by_chance())) {
                     Some((a, b)) => total.add_product(a, b),
                     None => total.add(term.value, &this.model),
                 };

@@ -36,6 +36,10 @@ impl Rounding {
         }
     }
 
+    pub(super) fn is_by_chance(self) -> bool {
+        matches!(self, Rounding::Chance(_))
+    }
+
     /// A function's result, of which the device promises to be within `promise` of `exact`.
     pub(super) fn function(self, format: Format, exact: f64, promise: f64) -> f64 {
         format.round(exact + promise * self.noise(exact.to_bits()))

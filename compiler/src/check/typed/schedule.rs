@@ -49,4 +49,6 @@ pub enum DirectiveKind {
     Atomic { array: ArrayId },
     /// `fast_math`: approximate forms of f32 functions.
     FastMath,
+    /// `tf32`: factors of sums of products of f32 may be rounded to 10 bits behind the point.
+    Tf32,
 }

@@ -33,6 +33,7 @@ pub(super) fn print_schedule(text: &mut String, schedule: &Schedule, options: Pr
             Directive::Unroll { factor: None, .. }
             | Directive::Atomic { .. }
             | Directive::FastMath
+            | Directive::Tf32
             | Directive::Layout { .. }
             | Directive::Cache { .. } => Ok(()),
         };
@@ -55,6 +56,7 @@ impl Parser<'_> {
             "split" => Directive::Split { axis: self.string()?, pieces: self.int()? },
             "atomic" => Directive::Atomic { array: self.string()? },
             "fast_math" => Directive::FastMath,
+            "tf32" => Directive::Tf32,
             "unroll" => Directive::Unroll { axis: self.string()?, factor: self.int().ok() },
             "stage" => {
                 let array = self.string()?;

@@ -20,6 +20,7 @@ kernel "all" @1..99 {
     hint split "p" 64
     hint atomic "counter"
     hint fast_math
+    hint tf32
     symbol sym0 "n" i64 dim 0 0
     symbol sym1 "config.scale" f16 parameter 1 2 0
     symbol sym2 "t" i64 counter

@@ -49,6 +49,10 @@ const fn in_parts(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -
 /// The same, with infinities in both factors.
 const OF_AWKWARD: Place = in_parts("awkward", &[("k", 3008), ("m", 21), ("n", 72)]);
 
+/// A product of rounded factors, of numbers of which cutting off leaves least.
+const OF_UPPER_ENDS: Place =
+    for_sizes(at("stage/tf32.krn", "upper_ends", &[("k", 8), ("m", 528), ("n", 290)]));
+
 /// A product with copies of whole vectors of steps.
 const fn in_a_copy(kernel: &'static str, sizes: &'static [(&'static str, i64)]) -> Place {
     for_sizes(at("stage/padded.krn", kernel, sizes))
@@ -224,6 +228,8 @@ const PLACES: &[(&str, Place)] = &[
     ),
     ("tile contraction: all parts of a factor are added to one sum", OF_AWKWARD),
     ("tile contraction: parts of an infinity are added to it", OF_AWKWARD),
+    ("tile contraction: factors of `tf32` are cut off", OF_UPPER_ENDS),
+    ("select: numbers of `tf32` are cut off", OF_UPPER_ENDS),
     (
         "parts: the bits that make it a NaN are cut off",
         in_parts("not_a_number", &[("k", 3008), ("m", 16), ("n", 72)]),

@@ -89,6 +89,7 @@ impl Pass for TilePass {
         if !fits {
             return Changed::No;
         }
+        contraction::look_for_tf32(kernel);
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             if kernel.launches[launch].phase == Phase::Abstract {

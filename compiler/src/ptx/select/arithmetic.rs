@@ -128,6 +128,7 @@ impl Selector<'_> {
             Floor => self.round_to(Rounding::Rmi, result, arguments[0]),
             Ceil => self.round_to(Rounding::Rpi, result, arguments[0]),
             Trunc => self.round_to(Rounding::Rzi, result, arguments[0]),
+            RoundTf32 => self.round_tf32(result, arguments[0]),
             Round => self.round_half_away(result, arguments[0]),
             Copysign => self.copysign(result, arguments[0], arguments[1]),
             Sqrt => self.square_root(result, arguments[0]),

@@ -8,6 +8,7 @@ use crate::analysis::{FloatBounds, least_normal};
 use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 use crate::ptx::math::{self, MathFunction};
 
 impl Selector<'_> {
@@ -116,6 +117,29 @@ impl Selector<'_> {
         let dst = self.define(result);
         let rounding = Some(rounding);
         self.builder.emit(Cvt { rounding, dst_ty: ty, src_ty: ty, dst, a: a.into(), ..Default::default() });
+    }
+
+    /// To 10 bits behind the point, ties away from zero.
+    pub fn round_tf32(&mut self, result: Value, a: Value) {
+        let a = self.register(a);
+        if self.options.capability >= 80 {
+            let (ty, rounded) = (Type::B32, self.cvt(Some(Rounding::Rna), Type::Tf32, Type::F32, a.into()));
+            let dst = self.define(result);
+            let rounded = mutant!("select: numbers of `tf32` are cut off", rounded, a);
+            self.builder.emit(Mov { ty, dst, a: rounded.into() });
+            return;
+        }
+        let bits = self.temp(Type::B32);
+        self.builder.emit(Mov { ty: Type::B32, dst: bits, a: a.into() });
+        // A carry goes into the exponent, as it should; what is not finite stays what it is.
+        let up = self.int(IntBinaryOp::Add, Type::U32, bits.into(), Operand::Int(1 << 12));
+        let cut = self.logic(LogicBinaryOp::And, Type::B32, up.into(), Operand::Int(!0x1fff));
+        let rounded = self.temp(Type::F32);
+        self.builder.emit(Mov { ty: Type::B32, dst: rounded, a: cut.into() });
+        let finite = self.pred("");
+        self.builder.emit(Testp { test: FloatTest::Finite, ty: Type::F32, dst: finite, a: a.into() });
+        let dst = self.define(result);
+        self.builder.emit(Selp { ty: Type::F32, dst, p: finite, a: rounded.into(), b: a.into() });
     }
 
     /// Half away from zero.

@@ -2,7 +2,7 @@
 
 use super::builder::*;
 use crate::check::typed::*;
-use crate::data::{HostArray, Scalar};
+use crate::data::{HostArray, Scalar, tf32_from_f32};
 use crate::reference::{CompareReport, Options, compare as hold_against};
 use crate::syntax::ast::ReduceOp;
 
@@ -49,6 +49,50 @@ fn a_dot_product_in_any_order_and_with_fused_products_is_inside() {
         assert!(!check_scalar(&b, &[("a", &hx), ("b", &hz)], lost).agrees(), "{count}");
         assert!(!check_scalar(&b, &[("a", &hx), ("b", &hz)], f32::NAN).agrees(), "{count}");
     }
+}
+
+#[test]
+fn factors_of_tf32_are_inside_where_they_are_allowed_and_no_wrong_sum_is() {
+    let mut options = Options::default();
+    options.model.tf32 = true;
+    let b = dot();
+    let agrees = |x: &[f32], z: &[f32], got: f32, options: &Options| {
+        let (x, z) = (f32s(x), f32s(z));
+        let outputs = b.run_with(&[], &[("a", &x), ("b", &z)], options).unwrap();
+        hold_against(&outputs.arrays["y"], &host(Scalar::F32, &[], &[f64::from(got)])).unwrap().agrees()
+    };
+    let sum = |x: &[f32], z: &[f32], round: fn(f32) -> f32| {
+        x.iter().zip(z).fold(0f32, |sum, (a, b)| round(*a).mul_add(round(*b), sum))
+    };
+    let cut: fn(f32) -> f32 = |number| f32::from_bits(number.to_bits() & !0x1fff);
+    for count in [1, 2, 31, 400] {
+        let (x, z) = (noise(count, 1), noise(count, 2));
+        let rounded = sum(&x, &z, tf32_from_f32);
+        assert!(
+            agrees(&x, &z, rounded, &options) && agrees(&x, &z, sum(&x, &z, |it| it), &options),
+            "{count}"
+        );
+        // What many additions may lose is more.
+        let is_seen = !agrees(&x, &z, rounded, &Options::default());
+        assert!(is_seen || count > 100, "{count}: nobody may round");
+        assert!(!agrees(&x, &z, rounded - x[0] * z[0], &options), "{count}: a lost term");
+        // Just below numbers of 10 bits behind the point.
+        let x: Vec<f32> = noise(count, 3).iter().map(|it| cut(*it + 2.0).next_down()).collect();
+        assert!(agrees(&x, &x, sum(&x, &x, tf32_from_f32), &options), "{count}");
+        assert!(!agrees(&x, &x, sum(&x, &x, cut), &options), "{count}: cut off");
+        // Of these nothing is rounded.
+        let x: Vec<f32> = noise(count, 4).iter().map(|it| (it * 1000.0).round()).collect();
+        let exact = sum(&x, &x, |it| it);
+        assert!(
+            agrees(&x, &x, exact, &options) && !agrees(&x, &x, exact * 1.0001, &options),
+            "{count}: exact"
+        );
+    }
+    // What is rounded away meets an infinity; what is rounded up becomes one.
+    assert!(agrees(&[f32::INFINITY], &[1e-44], f32::NAN, &options));
+    assert!(!agrees(&[f32::INFINITY], &[1.3], f32::NAN, &options));
+    assert!(agrees(&[f32::MAX], &[1.0], f32::INFINITY, &options));
+    assert!(!agrees(&[1e38], &[1.0], f32::INFINITY, &options));
 }
 
 /// `y = sum(i: …)`, of what is made of the elements of three arrays.

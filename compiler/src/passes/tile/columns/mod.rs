@@ -108,7 +108,7 @@ fn is_said(kernel: &Kernel, columns: &Columns) -> bool {
         Directive::Block(threads) => u64::from(*threads) != THREADS,
         Directive::Order(order) => order.iter().all(|name| names.contains(&name.as_str())),
         Directive::Stage { array, .. } => columns.found.accesses_array(kernel, array),
-        Directive::Atomic { .. } | Directive::FastMath => false,
+        Directive::Atomic { .. } | Directive::FastMath | Directive::Tf32 => false,
         Directive::Layout { .. } | Directive::Cache { .. } => false,
         other => other.subject().is_some_and(|axis| names.contains(&axis)),
     })

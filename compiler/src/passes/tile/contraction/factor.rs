@@ -52,8 +52,24 @@ pub fn is_of_matrices(one: &Contraction) -> bool {
     one.has_reuse() && only && !one.products().is_empty()
 }
 
-/// The types in which a matrix instruction takes both factors of a contraction, exactly.
+/// The types in which a matrix instruction takes both factors of a contraction: exactly, or rounded where the schedule says that
+/// they may be.
 pub fn scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
+    exact_scalars_of(kernel, one).or_else(|| is_rounded(kernel, one).then_some([Scalar::F32; 2]))
+}
+
+/// Whether factors of `f32` are taken rounded. Each is one value: what is multiplied in between would be rounded as well.
+fn is_rounded(kernel: &Kernel, one: &Contraction) -> bool {
+    let is_one = |side: &Side| value_of(kernel, one, side).is_some();
+    kernel.schedule.tf32()
+        && is_of_matrices(one)
+        && kernel.value_type(one.result) == Scalar::F32
+        && one.products().iter().all(|it| is_one(&it.left) && is_one(&it.right))
+        && one.of(Class::K).next().is_some()
+}
+
+/// The types in which a matrix instruction takes both factors of a contraction, exactly.
+fn exact_scalars_of(kernel: &Kernel, one: &Contraction) -> Option<[Scalar; 2]> {
     if !is_of_matrices(one) {
         return None;
     }
@@ -104,9 +120,15 @@ fn part_loads(kernel: &Kernel, value: Value) -> Vec<Inst> {
     loads
 }
 
+/// Of which kind the matrix instruction for factors of these types is. Nothing but the schedule makes factors of `f32`.
+pub fn kind(scalars: [Scalar; 2]) -> Atom {
+    if scalars == [Scalar::F32; 2] { Atom::Tf32 } else { Atom::Mma }
+}
+
 /// The matrix instruction for factors of these types.
-pub fn atom([left, right]: [Scalar; 2]) -> Option<&'static MatrixAtom> {
-    MatrixAtom::find(FactorType::of(Atom::Mma, left)?, FactorType::of(Atom::Mma, right)?)
+pub fn atom(scalars: [Scalar; 2]) -> Option<&'static MatrixAtom> {
+    let [left, right] = scalars.map(|scalar| FactorType::of(kind(scalars), scalar));
+    MatrixAtom::find(left?, right?)
 }
 
 /// A side as one value; `None` where its values are multiplied by others in between.

@@ -1,12 +1,12 @@
 //! What a contraction looks like to `tile`: its axes by class, its factors, and what stands against matrix instructions.
 
-use super::factor::{Factor, atom, factor, is_of_matrices, parts_of, scalars_of, value_of};
+use super::factor::{Factor, atom, factor, is_of_matrices, kind, parts_of, scalars_of, value_of};
 use super::range::{BlockRange, OfRow};
 use crate::analysis::contraction::{Class, Contraction, Side, contractions};
 use crate::analysis::{Affine, Polynomial, block_count};
 use crate::data::Scalar;
 use crate::ir::entities::{Block, Inst, Launch, Value};
-use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase};
+use crate::ir::kernel::{Atom, BufferKind, Kernel, Payload, Phase};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::tile::found::{LoopAxis, Refused, buffer_of, loop_axes, only_loop};
@@ -43,9 +43,9 @@ impl Found {
     /// Where it is one, and something stands against tiles.
     pub fn find(kernel: &Kernel, launch: Launch) -> Result<Option<Self>, Refused> {
         let all = contractions(kernel, launch);
-        let exact = |one| scalars_of(kernel, one).map(|scalars| (scalars, [1; 2]));
+        let as_they_are = |one| scalars_of(kernel, one).map(|scalars| (scalars, [1; 2]));
         let in_parts = |one| parts_of(kernel, one, false).map(|parts| ([Scalar::BF16; 2], parts));
-        let types = |one| exact(one).or_else(|| in_parts(one));
+        let types = |one| as_they_are(one).or_else(|| in_parts(one));
         let Some((one, types)) = all.iter().find_map(|one| Some((one, types(one)?))) else {
             return all.iter().find_map(|one| in_a_wide_type(kernel, one)).map_or(Ok(None), Err);
         };
@@ -147,6 +147,11 @@ impl Found {
     /// How many sums each result has: one of the largest parts, and one of the others.
     pub fn sums(&self) -> usize {
         if self.parts == [1; 2] { 1 } else { 2 }
+    }
+
+    /// Whether factors are rounded, as the schedule says that they may be.
+    pub fn is_rounded(&self) -> bool {
+        kind(self.scalars) == Atom::Tf32
     }
 
     /// The product of the extents of some axes.

@@ -20,6 +20,7 @@
 //! - `layouts.rs`: the layouts of fragments and of what is brought.
 //! - `grid.rs`: which tile a block has.
 //! - `operands.rs`: where chunks of the factors lie, and how they are brought. - `steps.rs`: the steps of a block.
+//! - `factor.rs`: factors, and their types. Those of `f32` are taken, rounded, where the schedule says `tf32`.
 //! - `parts.rs`: factors of wider types as sums of numbers of `bf16`.
 //! - `pieces.rs`: steps that several blocks share.
 //! - `program.rs`: writes the program. - `results.rs`: what it does with the sums.
@@ -57,9 +58,9 @@ use crate::analysis::{Affine, Answer, Conditions, Polynomial, ask, polynomial_of
 use crate::atoms::{COLUMNS, ROWS};
 use crate::data::Scalar;
 use crate::ir::entities::Launch;
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Atom, Kernel, Payload};
 use crate::ir::op::Effect;
-use crate::ir::schedule::Directive;
+use crate::ir::schedule::{Directive, Refusal, RefusalKind};
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::TargetFacts;
 use crate::passes::special::specialize;
@@ -77,6 +78,8 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         Ok(Some(found)) => found,
         Ok(None) => return false,
         Err(refused) => {
+            let reason = format!("the product of {} stays as it is: {}", refused.array, refused.reason);
+            leave(kernel, reason, "remove `tf32`, or write the sum so that it is a plain product");
             if has_atom(target, [Scalar::BF16; 2]) {
                 let name = kernel.launches[launch].name.clone();
                 let text = format!(
@@ -88,10 +91,18 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
             return false;
         }
     };
+    licence(kernel, &found, target);
     if !has_atom(target, found.scalars) || is_said(kernel, &found) {
         return false;
     }
-    let Some(plan) = plan(kernel, launch, &found, target) else { return false };
+    let Some(plan) = plan(kernel, launch, &found, target) else {
+        if found.is_rounded() {
+            let name = kernel.launches[launch].name.clone();
+            let text = "`tf32` is left: multiplying one by one is predicted to take less for these sizes";
+            kernel.schedule.remark(&name, text.to_string());
+        }
+        return false;
+    };
     let before = plan.pieces.as_ref().map(|_| kernel.clone());
     let (launch, found) = match &plan.pieces {
         None => (launch, found),
@@ -117,6 +128,53 @@ pub fn tile(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
     let Some(special) = special else { return restore(kernel, before) };
     record(kernel, special.of(launch), &found, &plan);
     true
+}
+
+/// Says why nothing comes of the directive `tf32` in a product. That multiplying one by one is faster for some sizes is nothing
+/// against it: it gives leave, and no more.
+fn licence(kernel: &mut Kernel, found: &Found, target: &TargetFacts) {
+    if !kernel.schedule.tf32() {
+        return;
+    }
+    if !found.is_rounded() {
+        let [rows, columns] = [0, 1].map(|side| &found.factors[side].array);
+        let reason = format!("matrix instructions multiply `{rows}` and `{columns}` without rounding any");
+        return leave(kernel, reason, "remove `tf32`");
+    }
+    if !has_atom(target, found.scalars) {
+        let reason = format!(
+            "sm_{} has no matrix instruction for `f32`, as sm_80 and later ones have",
+            target.capability
+        );
+        return leave(
+            kernel,
+            reason,
+            "remove `tf32`, or say for which targets it counts: `schedule … for sm_90`",
+        );
+    }
+    if is_said(kernel, found) {
+        let refusal = Refusal::new(
+            RefusalKind::Contradiction,
+            "another directive says how the loops of the product are spread",
+            "remove one of them: matrix instructions have tiles of their own",
+        );
+        return kernel.schedule.refuse(|directive| *directive == Directive::Tf32, &refusal);
+    }
+    kernel.schedule.unneeded(|directive| *directive == Directive::Tf32);
+}
+
+/// Says that programs that are tiles already use the directive `tf32`, where they do: those that somebody wrote by hand.
+pub fn look_for_tf32(kernel: &mut Kernel) {
+    let uses = |payload: &Payload| matches!(payload, Payload::Contract { atom: Atom::Tf32, .. });
+    if kernel.schedule.tf32() && kernel.insts.values().any(|data| uses(&data.payload)) {
+        kernel.schedule.done(|directive| *directive == Directive::Tf32);
+    }
+}
+
+/// Says why nothing comes of the directive `tf32`, if nothing does.
+fn leave(kernel: &mut Kernel, reason: String, help: &str) {
+    let refusal = Refusal::new(RefusalKind::DoesNotFit, reason, help);
+    kernel.schedule.refuse(|directive| *directive == Directive::Tf32, &refusal);
 }
 
 /// Leaves a kernel as it was; that is no change.
@@ -342,12 +400,16 @@ fn record(kernel: &mut Kernel, launch: Launch, found: &Found, plan: &Plan) {
     }
     let how = plan.copied.map(|copied| if copied { "copied in the background" } else { "through registers" });
     let [rows, columns] = [0, 1].map(|side| format!("`{}` {}", found.factors[side].array, how[side]));
+    if found.is_rounded() {
+        schedule.done(|directive| *directive == Directive::Tf32);
+    }
+    let factors = factor::atom(found.scalars).map_or("", |atom| atom.left.name());
     let range = if found.range.is_some() { "; each block computes the range of its steps" } else { "" };
     schedule.remark(
         &name,
         format!(
             "matrix instructions of {} factors: tiles of {} by {}, {} by {} warps; {slots} chunks of {depth} steps in shared memory, {rows}, {columns}{range}",
-            found.scalars[0].name(), tile[0], tile[1], warps[0], warps[1]
+            factors, tile[0], tile[1], warps[0], warps[1]
         ),
     );
 }

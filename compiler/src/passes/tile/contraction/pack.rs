@@ -81,7 +81,11 @@ impl Pass for PackOperands {
             if kernel.launches[launch].phase == Phase::Abstract
                 && let Some(packed) = packed(kernel, launch, &context.target)
             {
+                let before = kernel.launches.len();
                 *kernel = packed;
+                // Copies have the names of the product's axes: what is said of these would be said of the product.
+                let made = kernel.launches.values().skip(before).map(|data| data.name.clone());
+                made.collect::<Vec<_>>().iter().for_each(|name| kernel.schedule.leave_unsaid(name));
                 changed = true;
             }
         }

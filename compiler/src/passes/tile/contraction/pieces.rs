@@ -105,6 +105,9 @@ pub fn cut(kernel: &mut Kernel, launch: Launch, found: &Found, count: &Expr) -> 
         );
         kernel.schedule.remark(&kernel.launches[launch].name, text);
     }
+    // What is said of its axes would be said of the product, too.
+    let adds_up = kernel.launches[launch].name.clone();
+    kernel.schedule.leave_unsaid(&adds_up);
     let is_own = |name: &String| found.steps.iter().any(|axis| axis.name == *name);
     kernel.schedule.done(|known| matches!(known, Directive::Split { axis, .. } if is_own(axis)));
     Some(made)

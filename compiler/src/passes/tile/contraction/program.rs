@@ -21,6 +21,7 @@
 
 use super::axes::{CHUNK_VECTOR, COLUMN, COLUMN_VECTOR, OF_AXIS, ROW, ROW_VECTOR, STEP};
 use super::extents::{Plan, Shape, Sizes};
+use super::factor::kind;
 use super::found::Found;
 use super::grid::{bases, grid, split};
 use super::layouts::{Home, Layouts, place};
@@ -32,9 +33,10 @@ use crate::analysis::Affine;
 use crate::ir::clone::{ValueMap, mapped};
 use crate::ir::emit::Emit;
 use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
-use crate::ir::kernel::{Atom, AxisSet, Kernel, Payload, Phase, Short, Tiling};
+use crate::ir::kernel::{AxisSet, Kernel, Payload, Phase, Short, Tiling};
 use crate::ir::op::{Combiner, Opcode};
 use crate::mutants::mutant;
+use crate::passes::contiguous::WORD_BYTES;
 use crate::passes::insert::emitted;
 use crate::passes::tile::found::LoopAxis;
 use crate::passes::tile::program::{Writer, around};
@@ -42,6 +44,8 @@ use cranelift_entity::EntitySet;
 
 /// Vectors of 16 bytes that all banks have.
 const LINE_VECTORS: i64 = 8;
+/// Vectors of a row that a fragment of words across rows has.
+const FRAGMENT_VECTORS: i64 = 2;
 
 /// Makes a launch the program of one block.
 pub fn write(kernel: &mut Kernel, launch: Launch, plan: &Plan) -> bool {
@@ -298,9 +302,12 @@ impl Program<'_> {
         let (row, place, extent) =
             if along_steps { (outer, step, shape.depth) } else { (step, outer, shape.tile[side]) };
         let vectors = (extent / shape.vector).min(LINE_VECTORS);
+        // Where the elements of a row are words, a fragment has some of each of four rows, by themselves.
+        let together =
+            if along_steps || self.found.scalars[side].size() < WORD_BYTES { 1 } else { FRAGMENT_VECTORS };
         let line = emit.div_by(row, LINE_VECTORS / vectors);
-        let crossed = emit.rem_by(line, vectors);
-        let crossed = emit.mul_int(crossed, shape.vector);
+        let crossed = emit.rem_by(line, vectors / together);
+        let crossed = emit.mul_int(crossed, shape.vector * together);
         [slot, row, emit.binary(Opcode::Xor, place, crossed)]
     }
 
@@ -526,11 +533,13 @@ impl Program<'_> {
                     wait(emit, left);
                     [0, 1].map(|side| self.fragment(emit, side, slot_behind, turns[0]))
                 };
+                // What is loaded ahead is rounded where it is used: nobody waits for it before.
+                let [left, right] = [0, 1].map(|side| self.rounded(emit, side, factors[side]));
                 let from = place(emit);
-                let payload = Payload::Contract { along: AxisSet::one(STEP), atom: Atom::Mma };
+                let payload = Payload::Contract { along: AxisSet::one(STEP), atom: kind(self.found.scalars) };
                 let sum =
                     mutant!("tile contraction: all parts of a factor are added to one sum", turn.sum(), 0);
-                sums[sum] = emit.value(Opcode::Contract, payload, &[factors[0], factors[1], sums[sum]]);
+                sums[sum] = emit.value(Opcode::Contract, payload, &[left, right, sums[sum]]);
                 self.layouts.settle(emit.kernel, emit.block, from, self.fragments[2]);
                 factors = loaded;
                 if at == 0 && !copied.is_empty() {
@@ -558,6 +567,17 @@ impl Program<'_> {
         let parts = (0..of_rows).flat_map(|row| (0..of_columns).map(move |column| [row, column]));
         let firsts = (0..shape.depth).step_by(shape.steps as usize);
         firsts.flat_map(|first| parts.clone().map(move |parts| Turn { first, parts })).collect()
+    }
+
+    /// A fragment as the instruction takes it.
+    fn rounded(&mut self, emit: &mut Emit<'_>, side: usize, fragment: Value) -> Value {
+        if !self.found.is_rounded() {
+            return fragment;
+        }
+        let from = place(emit);
+        let rounded = emit.value(Opcode::RoundTf32, Payload::None, &[fragment]);
+        self.layouts.settle(emit.kernel, emit.block, from, self.fragments[side]);
+        mutant!("tile contraction: factors of `tf32` are cut off", rounded, fragment)
     }
 
     /// Some steps of a chunk of a factor, as fragments.
