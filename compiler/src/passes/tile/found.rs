@@ -122,6 +122,9 @@ pub fn walk_inst(
 /// Axes further apart than this lie on sectors of their own.
 const GAP: i64 = 32;
 
+/// Lanes of a warp.
+const LANES: i64 = 32;
+
 /// What a size counts as where nothing is known of it.
 const SIZE: i64 = 4096;
 /// Steps that are not the same everywhere.
@@ -236,13 +239,18 @@ impl Found {
         run
     }
 
-    /// An array of which an access that runs along one axis jumps along that of another access; `None` where there is none.
+    /// An array of which an access that runs along one axis jumps along that of another access; `None` where there is none, or
+    /// where a warp's lanes can go along an axis on which none jumps: what is the same all along it is no reason for tiles.
     pub fn far(&self, kernel: &Kernel) -> Option<String> {
         let firsts = || self.accesses.iter().filter_map(|seen| Some((seen, *seen.run.first()?)));
-        let mut far = firsts().filter(|(seen, own)| {
-            let jumps = |other: usize| number(&seen.steps[other]).abs() >= GAP;
-            firsts().any(|(_, other)| other != *own && jumps(other))
-        });
+        let jumps = |seen: &Seen, axis: usize| number(&seen.steps[axis]).abs() >= GAP;
+        let is_long = |axis: usize| !matches!(self.axes[axis].extent, Expr::Int(..LANES));
+        let suits_all = |axis: usize| firsts().all(|(seen, own)| own == axis || !jumps(seen, axis));
+        if firsts().any(|(_, axis)| is_long(axis) && suits_all(axis)) {
+            return None;
+        }
+        let mut far =
+            firsts().filter(|(seen, own)| firsts().any(|(_, other)| other != *own && jumps(seen, other)));
         // Stores say how the loop lies: what is told is the load, where there is one.
         let found = far.clone().find(|(seen, _)| !seen.stores).or_else(|| far.next());
         found.map(|(seen, _)| {
