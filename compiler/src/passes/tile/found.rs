@@ -239,14 +239,16 @@ impl Found {
         run
     }
 
-    /// An array of which an access that runs along one axis jumps along that of another access; `None` where there is none, or
-    /// where a warp's lanes can go along an axis on which none jumps: what is the same all along it is no reason for tiles.
+    /// An array of which an access that runs along one axis jumps along that of another access; `None` where there is none. Beside
+    /// loads at places that data tell, which stay with the lanes, what is the same along the lanes' axis is no reason either.
     pub fn far(&self, kernel: &Kernel) -> Option<String> {
         let firsts = || self.accesses.iter().filter_map(|seen| Some((seen, *seen.run.first()?)));
         let jumps = |seen: &Seen, axis: usize| number(&seen.steps[axis]).abs() >= GAP;
         let is_long = |axis: usize| !matches!(self.axes[axis].extent, Expr::Int(..LANES));
         let suits_all = |axis: usize| firsts().all(|(seen, own)| own == axis || !jumps(seen, axis));
-        if firsts().any(|(_, axis)| is_long(axis) && suits_all(axis)) {
+        let gathers =
+            self.accesses.iter().any(|seen| !seen.stores && seen.run.is_empty() && !seen.is_movable);
+        if gathers && firsts().any(|(_, axis)| is_long(axis) && suits_all(axis)) {
             return None;
         }
         let mut far =
