@@ -162,7 +162,7 @@ fn telling_texts(source: &SourceFile) -> Vec<(String, &'static str, String)> {
 fn ptxas_takes_every_program_for_the_tested_targets() {
     let assembler = Assembler::find().unwrap_or_else(|error| panic!("{error}"));
     let mut programs = programs();
-    programs.retain(|program| !program.name().starts_with("bench/") || xtask::is_in_share(program.name(), 4));
+    programs.retain(|program| !program.name().starts_with("bench/") || xtask::is_in_share(program.name(), 8));
     let mut texts: Vec<(String, &str, String)> = programs.par_iter().flat_map(telling_texts).collect();
     texts.retain(|(name, ..)| !name.starts_with("bench/") || xtask::is_program_in_share(name));
     if !xtask::tests_run_in_full() {

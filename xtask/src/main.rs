@@ -15,13 +15,13 @@ chores:
            the extension for VS Code and of the Python package
            --torch: with torch from PyPI in target/python-tests, which tests of the Python package need (for Linux 3 GB to
            download); so it is where the environment says CI. Elsewhere these are skipped, unless python3 has a torch
-           Of what repeats, a share runs that is the same every time, chosen by names: a quarter of the benchmarks is compiled,
-           a twelfth of them assembled and held against the reference; of each program the smallest entry is assembled, and
-           those that have a statement of a form which no smaller one has; a quarter of the test kernels and a twelfth of the
+           Of what repeats, a share runs that is the same every time, chosen by names: an eighth of the benchmarks is compiled,
+           a sixteenth of them assembled and held against the reference; of each program the smallest entry is assembled, and
+           those that have a statement of a form which no smaller one has; a fifth of the test kernels and a sixteenth of the
            benchmarks serve for what is asked of them beside that (spills, advice, pasted schedules, the reference alone, sm_75
-           beside sm_90a), and a quarter of all kernels for most sizes of guards; a tenth of
+           beside sm_90a), and a quarter of all kernels for most sizes of guards; a fourteenth of
            the recognition table on the emulator; a quarter of the passes off in each example, and a quarter of the examples
-           at the sizes of a bare run; a quarter of the kernels in place that nearly race; a third of the random programs
+           at the sizes of a bare run; a quarter of the kernels in place that nearly race; a quarter of the random programs
            --all: in full, which takes an hour or more: with torch, every share whole, all targets, more selections of passes
            that are off, thirty times as many random programs from a seed that the clock picks and that is printed, and the
            compiler checked for wasm32 (`rustup target add wasm32-unknown-unknown`)";
