@@ -36,7 +36,7 @@ fn counted() -> (Costs, Vec<String>) {
                     let text = std::fs::read_to_string(root().join(file)).expect("a file of kernels");
                     let checked = |kernel: &str| {
                         let name = format!("{file}:{kernel}");
-                        xtask::is_in_share(&name, 14)
+                        xtask::is_in_share(&name, 10)
                     };
                     let source = SourceFile::new(file.as_str(), text);
                     let (costs, differ) =

@@ -19,7 +19,7 @@ chores:
            a sixteenth of them assembled and held against the reference; of each program the smallest entry is assembled, and
            those that have a statement of a form which no smaller one has; a fifth of the test kernels and a sixteenth of the
            benchmarks serve for what is asked of them beside that (spills, advice, pasted schedules, the reference alone, sm_75
-           beside sm_90a), and a quarter of all kernels for most sizes of guards; a fourteenth of
+           beside sm_90a), and a quarter of all kernels for most sizes of guards; a tenth of
            the recognition table on the emulator; a quarter of the passes off in each example, and a quarter of the examples
            at the sizes of a bare run; a quarter of the kernels in place that nearly race; a quarter of the random programs
            --all: in full, which takes an hour or more: with torch, every share whole, all targets, more selections of passes
