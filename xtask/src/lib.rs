@@ -27,10 +27,10 @@ pub fn is_in_share(name: &str, one_in: u64) -> bool {
     tests_run_in_full() || (hash >> 20) % one_in == 0
 }
 
-/// Whether a test that has others beside it compiles a program, by its path in the repository: all examples, one in five test
-/// kernels and one in sixteen benchmarks. Every program that is no benchmark is compiled, assembled and run by some test.
+/// Whether a test that has others beside it compiles a program, by its path in the repository: all examples, one in four test
+/// kernels and one in twelve benchmarks. Every program that is no benchmark is compiled, assembled and run by some test.
 pub fn is_program_in_share(path: &str) -> bool {
-    path.starts_with("examples/") || is_in_share(path, if path.starts_with("bench/") { 16 } else { 5 })
+    path.starts_with("examples/") || is_in_share(path, if path.starts_with("bench/") { 12 } else { 4 })
 }
 
 /// So many of what is random, or a quarter of it but where [tests run in full](tests_run_in_full).

@@ -16,8 +16,8 @@ chores:
            --torch: with torch from PyPI in target/python-tests, which tests of the Python package need (for Linux 3 GB to
            download); so it is where the environment says CI. Elsewhere these are skipped, unless python3 has a torch
            Of what repeats, a share runs that is the same every time, chosen by names: an eighth of the benchmarks is compiled,
-           a sixteenth of them assembled and held against the reference; of each program the smallest entry is assembled, and
-           those that have a statement of a form which no smaller one has; a fifth of the test kernels and a sixteenth of the
+           a twelfth of them assembled and held against the reference; of each program the smallest entry is assembled, and
+           those that have a statement of a form which no smaller one has; a quarter of the test kernels and a twelfth of the
            benchmarks serve for what is asked of them beside that (spills, advice, pasted schedules, the reference alone, sm_75
            beside sm_90a), and a quarter of all kernels for most sizes of guards; a tenth of
            the recognition table on the emulator; a quarter of the passes off in each example, and a quarter of the examples
