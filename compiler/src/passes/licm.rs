@@ -167,9 +167,7 @@ impl Mover<'_> {
                 (Effect::Pure, _) => true,
                 (Effect::Read, Payload::Access { buffer, .. }) if invariant => {
                     let unwritten = !written.contains(*buffer);
-                    let reached = surely_runs || self.inside(inst);
-                    mutant!("licm: a load leaves a loop that writes its buffer", unwritten, true)
-                        && mutant!("licm: a load leaves a loop that may not run", reached, true)
+                    self.load_may_move(inst, unwritten, surely_runs)
                 }
                 (Effect::Regions, _) if invariant && data.opcode == Opcode::If => {
                     self.branch_may_move(inst, &written, surely_runs, depth)
@@ -186,6 +184,14 @@ impl Mover<'_> {
             }
         }
         self.kernel.blocks[region].insts = stay;
+    }
+
+    /// Whether a load that is the same in each round may be done before a loop: what the loop does not write, where the loop surely
+    /// comes to it or it lies inside anyway.
+    fn load_may_move(&mut self, load: Inst, unwritten: bool, surely_runs: bool) -> bool {
+        let reached = surely_runs || self.inside(load);
+        mutant!("licm: a load leaves a loop that writes its buffer", unwritten, true)
+            && mutant!("licm: a load leaves a loop that may not run", reached, true)
     }
 
     /// Whether all that stands in a branch is the same in each round of a loop around it, does nothing but read, and may be done
@@ -207,9 +213,11 @@ impl Mover<'_> {
                         (Effect::Pure | Effect::Terminator, _) => true,
                         (Effect::Read, Payload::Access { buffer, .. }) => {
                             let unwritten = !written.contains(*buffer);
-                            let inside = surely_runs || self.inside(inst);
-                            mutant!("licm: a branch leaves a loop that writes what it reads", unwritten, true)
-                                && mutant!("licm: a branch leaves a loop that may not run", inside, true)
+                            mutant!(
+                                "licm: a branch leaves a loop whatever it reads",
+                                self.load_may_move(inst, unwritten, surely_runs),
+                                true
+                            )
                         }
                         (Effect::Regions, _) if data.opcode == Opcode::If => {
                             self.branch_may_move(inst, written, surely_runs, depth)
