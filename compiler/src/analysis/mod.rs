@@ -11,6 +11,7 @@
 //! - `contraction/`: reductions of two sides: which axes are rows, columns, batches and steps, and what the sides are.
 //! - `difference.rs`: differences of index values that do not wrap.
 //! - `float_bounds.rs`: what a float is at least.
+//! - `float_spacing.rs`: floats that are multiples of a power of two.
 //! - `form.rs`: how a launch spreads its work over threads, in words.
 //! - `grid.rs`: how many blocks an axis needs.
 //! - `lanes.rs`: the sectors of neighbouring lanes whose addresses do not move evenly.
@@ -35,6 +36,7 @@ pub mod contraction;
 mod difference;
 mod endless;
 mod float_bounds;
+mod float_spacing;
 mod form;
 mod grid;
 mod inside;
@@ -66,6 +68,7 @@ pub use conjuncts::conjuncts;
 pub use difference::difference;
 pub use endless::Endless;
 pub use float_bounds::{FloatBounds, least_normal};
+pub use float_spacing::Spacing;
 pub use form::{form, forms};
 pub use grid::{DIMENSION_LIMIT, GRID_LIMITS, block_count, may_exceed, upper_bound};
 pub use inside::{Bounds, bounds_of_index, is_always_inside};
@@ -87,6 +90,8 @@ pub use writes::{Accessed, Uses, each_write, is_quiet, written_buffers, written_
 
 #[cfg(test)]
 mod float_bounds_tests;
+#[cfg(test)]
+mod float_spacing_tests;
 #[cfg(test)]
 mod known_tests;
 #[cfg(test)]

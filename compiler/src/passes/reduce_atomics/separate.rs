@@ -8,16 +8,16 @@
 //!
 //! # Preconditions
 //!
-//! The loop reads nothing that it writes, and writes the array of the assignment nowhere else; it prints nothing. What it checks,
-//! both launches check: a failure that is recorded twice is recorded once.
+//! What the assignment is computed with reads nothing that the loop writes, and the loop writes its array nowhere else and does not
+//! read it; it prints nothing. What it checks, both launches check: a failure that is recorded twice is recorded once.
 //! More than a few iterations meet in each place.
 
 use super::found::{combined, writes};
-use crate::ir::entities::{Buffer, Inst, Launch};
+use crate::analysis::code;
+use crate::ir::entities::{Block, Buffer, Inst, Launch};
 use crate::ir::kernel::{Kernel, Payload, Step};
 use crate::ir::op::Effect;
 use crate::mutants::mutant;
-use cranelift_entity::EntitySet;
 
 /// Iterations that may meet in one place: as many as a warp's, whose turns the hardware takes together.
 const FEW: i64 = 32;
@@ -48,19 +48,18 @@ pub fn separate(kernel: &mut Kernel, launch: Launch) -> Option<Launch> {
 fn find(kernel: &Kernel, launch: Launch) -> Option<usize> {
     let forall = kernel.only_loop(launch)?;
     let body = kernel.insts[forall].regions[0];
-    let (mut read, mut written) = (EntitySet::<Buffer>::new(), Vec::new());
+    let mut written = Vec::new();
     let mut is_plain = true;
     kernel.walk(body, &mut |_, inst| {
         let data = &kernel.insts[inst];
         let effect = data.opcode.info().effect;
         match data.payload {
-            Payload::Access { buffer, .. } if effect == Effect::Read => _ = read.insert(buffer),
+            Payload::Access { .. } if effect == Effect::Read => {}
             Payload::Access { buffer, .. } | Payload::Atomic { buffer, .. } => written.push(buffer),
             _ => is_plain &= !effect.shows(),
         }
     });
-    let reads_own = written.iter().any(|buffer| read.contains(*buffer));
-    if !is_plain || mutant!("reduce_atomics: what is read is not written before", reads_own, false) {
+    if !is_plain {
         return None;
     }
     let writes = writes(kernel, body);
@@ -73,8 +72,31 @@ fn find(kernel: &Kernel, launch: Launch) -> Option<usize> {
         let literal = extents.map(|((low, high), _)| Some(kernel.int_of(high)? - kernel.int_of(low)?));
         literal.product::<Option<i128>>().is_none_or(|all| all > FEW.into())
     };
-    let fits = |write: &(_, Inst)| {
-        is_one(write.1) && combined(kernel, launch, forall, *write).is_some_and(|found| meet(&found.reduced))
+    let fits = |write: &(Block, Inst)| {
+        let reads_own = needed(kernel, body, *write).iter().any(|buffer| written.contains(buffer));
+        let reads_own = mutant!("reduce_atomics: what is read is not written before", reads_own, false);
+        is_one(write.1)
+            && !reads_own
+            && combined(kernel, launch, forall, *write).is_some_and(|found| meet(&found.reduced))
     };
     (writes.len() > 1).then(|| writes.iter().position(fits)).flatten()
+}
+
+/// The arrays that an assignment of a body is computed from, with the conditions that it stands under.
+fn needed(kernel: &Kernel, body: Block, (block, inst): (Block, Inst)) -> Vec<Buffer> {
+    let mut values = kernel.insts[inst].arguments.to_vec();
+    for around in kernel.blocks[body].insts.iter().map(|inst| &kernel.insts[*inst]) {
+        if around.regions.contains(&block) {
+            values.extend(&around.arguments);
+        }
+    }
+    let mut read = Vec::new();
+    for value in values {
+        code(kernel, value, &mut |inst, _| {
+            if let Payload::Access { buffer, .. } = kernel.insts[inst].payload {
+                read.push(buffer);
+            }
+        });
+    }
+    read
 }

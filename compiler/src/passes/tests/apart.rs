@@ -231,6 +231,10 @@ const PLACES: &[(&str, Place)] = &[
     ("tile contraction: factors of `tf32` are cut off", OF_UPPER_ENDS),
     ("select: numbers of `tf32` are cut off", OF_UPPER_ENDS),
     (
+        "select: the bits of a NaN of `tf32` are cut off",
+        for_sizes(at("stage/tf32.krn", "not_a_number", &[("k", 8), ("m", 528), ("n", 290)])),
+    ),
+    (
         "parts: the bits that make it a NaN are cut off",
         in_parts("not_a_number", &[("k", 3008), ("m", 16), ("n", 72)]),
     ),

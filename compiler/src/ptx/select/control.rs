@@ -58,7 +58,7 @@ impl Selector<'_> {
             self.locate(data.span);
             self.settle_checks_before(inst);
             match data.opcode {
-                Opcode::Div if self.quotients(&insts[at..]) => {}
+                Opcode::Div if self.regular_quotient(inst) || self.quotients(&insts[at..]) => {}
                 Opcode::And if self.in_range(inst) => {}
                 Opcode::Forall => self.forall(inst)?,
                 Opcode::Reduce => self.reduce(inst)?,

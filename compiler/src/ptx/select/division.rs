@@ -1,4 +1,4 @@
-//! Several f32 quotients by one divisor, rounded correctly, at four instructions each.
+//! f32 quotients by one divisor, rounded correctly, at three or four instructions each.
 //!
 //! A single `div.rn` is about ten instructions and a branch. Where a thread divides many numbers by the same one (a
 //! row by its sum), the reciprocal r of the divisor y is computed once, rounded correctly, and
@@ -12,14 +12,19 @@
 //! multiple of 2^-149, so it is exact; a quotient that overflows on the way becomes NaN). Else the dividends that are 0, which are
 //! frequent, are left out: what lies behind the end of a row, what an activation or a mask has set to 0. Their quotient is x·r.
 //! Where that does not help, all quotients are computed anew by `div.rn`. Both stand behind branches.
+//!
+//! A dividend that comes of integers (`v as f32 + 0.5`), by a constant, needs no look: its quotients are 0 or large enough.
+//! So there is no branch, behind which loads would have to wait.
 
 use super::super::instruction::*;
 use super::super::operand::{Label, Operand, Reg};
 use super::super::types::Type;
 use super::selector::Selector;
+use crate::analysis::Spacing;
 use crate::data::Scalar;
 use crate::ir::entities::Inst;
 use crate::ir::op::Opcode;
+use crate::mutants::mutant;
 
 /// Fewer quotients than this are not worth a reciprocal.
 const FEWEST: usize = 4;
@@ -67,6 +72,39 @@ impl Selector<'_> {
         true
     }
 
+    /// Selects a division by a constant whose quotients are known to be regular; whether it is one.
+    pub fn regular_quotient(&mut self, inst: Inst) -> bool {
+        let data = &self.kernel.insts[inst];
+        let [dividend, divisor] = data.arguments[..] else { return false };
+        let is_kept = self.scalar(divisor) == Scalar::F32 && !self.kernel.schedule.fast_math();
+        let Operand::F32(bits) = self.operand(divisor) else { return false };
+        let y = f32::from_bits(bits);
+        if !is_kept || !(DIVISORS.0..=DIVISORS.1).contains(&y.abs()) {
+            return false;
+        }
+        let Some(spacing) = Spacing::of(self.kernel, dividend) else { return false };
+        // 2^-80 is the least quotient.
+        if f64::from(spacing.unit) - f64::from(y.abs()).log2() < -79.0 {
+            return false;
+        }
+        let (x, inverse) = (self.operand(dividend), Operand::f32(1.0 / y));
+        self.quotient(inst, x, Operand::f32(-y), inverse);
+        true
+    }
+
+    /// Selects `x / y` by the reciprocal of `y`; gives the result's register.
+    fn quotient(&mut self, inst: Inst, x: Operand, minus_y: Operand, inverse: Operand) -> Reg {
+        let ty = Type::F32;
+        let near = self.float(FloatBinaryOp::Mul, ty, x, inverse);
+        let rest = self.temp(ty);
+        self.builder.emit(Fma { ty, dst: rest, a: near.into(), b: minus_y, c: x, ..Default::default() });
+        let dst = self.define(self.kernel.insts[inst].results[0]);
+        let (a, c) = (rest.into(), near.into());
+        let a = mutant!("select: quotients are not corrected", a, Operand::f32(0.0));
+        self.builder.emit(Fma { ty, dst, a, b: inverse, c, ..Default::default() });
+        dst
+    }
+
     fn divide_all(&mut self, group: &[Inst], y: Operand) {
         let ty = Type::F32;
         let (inverse, minus_y) = match y {
@@ -108,12 +146,7 @@ impl Selector<'_> {
         for inst in group {
             let data = &kernel.insts[*inst];
             let x = self.operand(data.arguments[0]);
-            let near = self.float(FloatBinaryOp::Mul, ty, x, inverse);
-            let rest = self.temp(ty);
-            self.builder.emit(Fma { ty, dst: rest, a: near.into(), b: minus_y, c: x, ..Default::default() });
-            let dst = self.define(data.results[0]);
-            let (a, c) = (rest.into(), near.into());
-            self.builder.emit(Fma { ty, dst, a, b: inverse, c, ..Default::default() });
+            let dst = self.quotient(*inst, x, minus_y, inverse);
             let size = self.float_unary(FloatUnaryOp::Abs, dst.into());
             least = Some(match least {
                 None => size,

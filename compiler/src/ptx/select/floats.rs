@@ -123,7 +123,12 @@ impl Selector<'_> {
     pub fn round_tf32(&mut self, result: Value, a: Value) {
         let a = self.register(a);
         if self.options.capability >= 80 {
-            let (ty, rounded) = (Type::B32, self.cvt(Some(Rounding::Rna), Type::Tf32, Type::F32, a.into()));
+            // `cvt` cuts off the low bits of a NaN too, and an infinity may be left: NaNs become the one of all ones.
+            let whole =
+                self.float_extreme(FloatBinaryOp::Min, Type::F32, a.into(), Operand::f32(f32::INFINITY));
+            let whole = mutant!("select: the bits of a NaN of `tf32` are cut off", whole, a);
+            let (ty, rounded) =
+                (Type::B32, self.cvt(Some(Rounding::Rna), Type::Tf32, Type::F32, whole.into()));
             let dst = self.define(result);
             let rounded = mutant!("select: numbers of `tf32` are cut off", rounded, a);
             self.builder.emit(Mov { ty, dst, a: rounded.into() });

@@ -137,6 +137,10 @@ impl AnyConversion {
             let value = if self.relu && value <= 0.0 { 0.0 } else { value };
             let value = if self.sat { saturate(value) } else { value };
             let mode = self.rounding.filter(|mode| !is_integral(*mode)).unwrap_or(Rounding::Rn);
+            // The assembler has no instruction for it: it cuts off the bits of a NaN, of which an infinity may be left.
+            if self.dst_ty == Type::Tf32 && value.is_nan() {
+                return bits & 0xffff_e000;
+            }
             let bits = round::round(value, format, mode);
             let subnormal = bits & ((1 << format.sign) - 1) < 1 << format.mantissa;
             let bits = if self.ftz && self.dst_ty == Type::F32 && subnormal { bits & 1 << 31 } else { bits };
