@@ -87,6 +87,7 @@ mod unroll_and_jam;
 mod unroll_parts;
 mod unroll_short;
 mod vectorize;
+mod weights;
 
 pub(crate) use by_launch::{Begun, Rest};
 pub use collapse::Collapse;

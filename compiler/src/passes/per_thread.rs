@@ -25,7 +25,8 @@
 //! what it loads is the same for all of these; and neighbours where what its reductions load is narrower than a word
 //! (`walked.rs`).
 
-mod walked;
+mod plain;
+pub(super) mod walked;
 
 use super::contiguous::{
     Contiguous, VECTOR_BYTES, WORD_BYTES, Walk, contiguous, count_aligned, has_windows, is_aligned,
@@ -35,18 +36,22 @@ use super::distinct::distinct;
 use super::map::{copies_fit, share_threads};
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::special::{Special, specialize};
-use crate::analysis::{Conditions, Multiples, bucket, factors, written_by};
+use crate::analysis::{Affine, Conditions, Multiples, bucket, factors, written_by};
 use crate::ir::entities::{Block, Inst, Launch};
 use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use crate::manifest::{BinaryOp, Expr};
+use plain::{has_neighbours, holds_loops, is_plain};
 
 pub struct PerThread;
 
 /// Bytes that a thread should have under way: where an access brings a vector, and where one brings a scalar.
 const VECTORS_IN_FLIGHT: u64 = 16;
 const SCALARS_IN_FLIGHT: u64 = 32;
+/// Bytes of a thread that no other thread moves, at least, where it has little else to do: a block of 128 takes as long as the next
+/// one takes to start (H200, products of a column and a row: 82 us with 16 bytes a thread, 60 with 32).
+const BYTES_OF_A_START: u64 = 32;
 /// Neighbours of a vector, at most: bytes.
 const MOST_NEIGHBOURS: u64 = VECTOR_BYTES;
 /// Iterations of a thread, along all axes, where each of its accesses is a scalar.
@@ -140,6 +145,9 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
         return shared;
     }
     let planned = if plain { plan(kernel, launch, forall, said, MOST_NEIGHBOURS) } else { None };
+    // Elements that walk loops are for the vectors' sake.
+    let has_loops = holds_loops(kernel, forall);
+    let planned = planned.filter(|plan| plan.vector > 1 || !has_loops || said.count.is_some());
     let (planned, is_smaller) = match planned {
         Some(plan) if said.count.is_none() => {
             let (plan, is_smaller) = fitted(kernel, launch, forall, plan);
@@ -203,7 +211,8 @@ fn spread(kernel: &mut Kernel, launch: Launch, target: &TargetFacts) -> bool {
                         let elsewhere = fewer_elsewhere(kernel, forall);
                         let body = kernel.insts[forall].regions[0];
                         let of_code = 2 * MAX_BODY / distinct(kernel, body).max(1);
-                        let is_alone = loads(kernel, body) > MANY_LOADS || is_branch(kernel, body);
+                        let is_alone =
+                            has_loops || loads(kernel, body) > MANY_LOADS || is_branch(kernel, body);
                         let of_code = if is_alone { 1 } else { of_code };
                         let most = (SCALARS / elsewhere).min(1 << of_code.max(1).ilog2());
                         (plan.serial * plan.vector).min(most.max(1))
@@ -267,11 +276,10 @@ fn give_aligned(kernel: &mut Kernel, launch: Launch, name: &str, plan: &Plan, fi
 /// A plan by which the iterations of a block lie within a row, if there are rows: of those that do not, a block tests each.
 /// Blocks for rows of half their length become smaller; whether they did.
 fn fitted(kernel: &mut Kernel, launch: Launch, forall: Inst, plan: Plan) -> (Plan, bool) {
-    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return (plan, false) };
-    let [_, .., last] = axes[..] else { return (plan, false) };
-    let side_by_side = |factor: &&Factor| matches!(factor.level, Level::Warp | Level::Lane);
-    let threads = kernel.axes[last].factors.iter().filter(side_by_side);
-    let threads: u64 = threads.filter_map(|factor| factor.size).product();
+    if kernel.insts[forall].payload.axes().len() < 2 {
+        return (plan, false);
+    }
+    let threads = threads_of_row(kernel, forall);
     let Some((low, high)) = kernel.loop_bounds(forall).last().copied() else { return (plan, false) };
     let Some(extent) = kernel.symbolic_extent(low, high) else { return (plan, false) };
     let chunk = (threads * plan.vector) as i64;
@@ -284,6 +292,14 @@ fn fitted(kernel: &mut Kernel, launch: Launch, forall: Inst, plan: Plan) -> (Pla
         kernel.schedule.chose(&name, Directive::Block(128), "rows are no longer than its iterations");
     }
     (Plan { serial: plan.serial.min(1 << fits.saturating_sub(1)), ..plan }, is_smaller)
+}
+
+/// Threads of a block along the last axis.
+fn threads_of_row(kernel: &Kernel, forall: Inst) -> u64 {
+    let side_by_side = |factor: &&Factor| matches!(factor.level, Level::Warp | Level::Lane);
+    let last = kernel.insts[forall].payload.axes().last();
+    let factors = last.into_iter().flat_map(|axis| &kernel.axes[*axis].factors).filter(side_by_side);
+    factors.filter_map(|factor| factor.size).product()
 }
 
 /// Leaves a thread of scalar accesses few iterations along the axes but the last (7 points of f32, rows of 639 on an
@@ -366,32 +382,6 @@ fn spread_loop(kernel: &Kernel, launch: Launch) -> Option<Inst> {
                     && factors.iter().all(|f| f.level.is_parallel() || f.size.is_none())
             })
     })
-}
-
-/// Whether it has neighbouring threads along its last axis, and many blocks.
-fn has_neighbours(kernel: &Kernel, forall: Inst) -> bool {
-    let Payload::Loop { axes } = &kernel.insts[forall].payload else { return false };
-    let has = |axis: &crate::ir::entities::Axis, wanted: fn(&Factor) -> bool| {
-        kernel.axes[*axis].factors.iter().any(wanted)
-    };
-    let lanes = |factor: &Factor| factor.level == Level::Lane && factor.size.is_some_and(|size| size >= 2);
-    axes.last().is_some_and(|axis| has(axis, lanes))
-        && axes.iter().any(|axis| has(axis, |factor| factor.level == Level::Grid))
-}
-
-/// Whether it has neighbouring threads along its last axis, many blocks, and a short body without loops.
-fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
-    let region = kernel.insts[forall].regions[0];
-    let mut count = 0;
-    let mut plain = true;
-    kernel.walk(region, &mut |_, inst| {
-        count += 1;
-        plain &= !matches!(
-            kernel.insts[inst].opcode,
-            Opcode::Forall | Opcode::Reduce | Opcode::For | Opcode::While
-        );
-    });
-    has_neighbours(kernel, forall) && plain && (count <= MAX_BODY || distinct(kernel, region) <= MAX_BODY)
 }
 
 /// Halves a block of 256 threads: where each has several loads under way, smaller blocks end and start more evenly
@@ -481,6 +471,7 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     let suits = if is_mixed { suits(kernel, body, loaded) } else { most };
     let vector = per_vector(widest).clamp(1, most).min(suits);
     let vector = vector.min(said.vector.unwrap_or(16)).min(said.count.unwrap_or(16));
+    let own = if is_odd || spread > 0 { BYTES_OF_A_START } else { own_bytes(kernel, forall, &found) };
     // Several scalars to an iteration that no access can bring at once: enough of them one by one.
     let waits = is_branch(kernel, body);
     let flight = |vector: u64| {
@@ -490,8 +481,9 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
         let bytes: u64 = found.iter().filter(|access| access.loads).map(|access| access.step * vector).sum();
         let wanted = if vector > 1 { VECTORS_IN_FLIGHT } else { SCALARS_IN_FLIGHT };
         let most = wanted.checked_div(bytes).map_or(1, |count| count.clamp(1, 4));
+        let starts = if vector > 1 { BYTES_OF_A_START / (own * vector).max(1) } else { 1 };
         // A power of two, which is what a schedule may say.
-        let automatic = 1 << most.ilog2();
+        let automatic = 1 << most.max(starts.clamp(1, 2)).ilog2();
         said.count.map_or(automatic, |count| (count / vector).max(1))
     };
     if vector == 1 {
@@ -541,6 +533,21 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     }
     let serial = said.count.unwrap_or_else(|| if waits { 1 } else { flight(1).max(2) });
     Some(Plan::new(1, serial))
+}
+
+/// Bytes that an iteration of a light body moves and no other one does, those of a thread's along other axes taken together.
+fn own_bytes(kernel: &Kernel, forall: Inst, found: &[Walk]) -> u64 {
+    let body = kernel.insts[forall].regions[0];
+    if distinct(kernel, body) > LIGHT {
+        return BYTES_OF_A_START;
+    }
+    let (params, mut affine) = (&kernel.blocks[body].params, Affine::new(kernel));
+    let mut is_own = |access: &&Walk| {
+        let arguments = &kernel.insts[access.inst].arguments;
+        params.iter().all(|param| affine.any_depends(arguments, *param))
+    };
+    let bytes: u64 = found.iter().filter(&mut is_own).map(|access| access.step).sum();
+    bytes * elsewhere(kernel, forall)
 }
 
 /// How many elements a thread has along the other axes.

@@ -9,6 +9,7 @@ use crate::ir::kernel::{BufferKind, Kernel};
 use crate::ir::op::Opcode;
 use crate::ir::schedule::Directive;
 use crate::passes::pass::TargetFacts;
+use crate::passes::per_thread::walked;
 
 use super::requested::{Requested, names, shared};
 
@@ -82,6 +83,8 @@ pub struct Costs {
     /// The constant extent of each axis, where it is one.
     extents: Vec<Option<u64>>,
     accesses: Vec<AccessCost>,
+    /// Functions and quotients in loops that keep their order, in instructions, where elements of one thread along an axis share them, one an axis.
+    shared: Vec<u64>,
 }
 
 struct AccessCost {
@@ -153,12 +156,24 @@ impl Costs {
                 weight,
             })
         });
-        Self { extents, accesses: accesses.collect() }
+        let accesses = accesses.collect();
+        let params = &kernel.blocks[body].params;
+        let shared = params.iter().map(|param| walked::shared_in_order(kernel, body, *param)).collect();
+        Self { extents, accesses, shared }
     }
 
-    /// Weighted sectors for 32 iterations with the lanes along an axis, and the axis that shares the lanes, if
+    /// Weighted sectors for 32 iterations with the lanes along an axis, less what its elements share, and the axis that shares the lanes, if
     /// this one is shorter than a warp.
-    fn of_axis(&self, axis: usize, warp_size: u32) -> (u64, Option<usize>) {
+    fn of_axis(&self, axis: usize, warp_size: u32) -> (i64, Option<usize>) {
+        let (sectors, partner) = self.sectors_along(axis, warp_size);
+        // A warp's instruction takes a quarter of the time of a sector that lies apart.
+        let has_several = self.extents[axis].is_none_or(|extent| extent >= 2 * u64::from(warp_size));
+        let shared = if has_several { self.shared[axis] } else { 0 };
+        let saved = (shared - shared / walked::ELEMENTS) / 4;
+        (sectors as i64 - saved as i64, partner)
+    }
+
+    fn sectors_along(&self, axis: usize, warp_size: u32) -> (u64, Option<usize>) {
         let lanes = capped_power_of_two(self.extents[axis].unwrap_or(u64::MAX), warp_size);
         let others = (0..self.extents.len()).rev().filter(|at| *at != axis && lanes < warp_size);
         let shared = others.map(|other| (self.of_lanes(axis, lanes, Some(other), warp_size), Some(other)));

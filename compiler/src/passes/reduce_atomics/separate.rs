@@ -93,8 +93,12 @@ fn needed(kernel: &Kernel, body: Block, (block, inst): (Block, Inst)) -> Vec<Buf
     let mut read = Vec::new();
     for value in values {
         code(kernel, value, &mut |inst, _| {
-            if let Payload::Access { buffer, .. } = kernel.insts[inst].payload {
-                read.push(buffer);
+            let data = &kernel.insts[inst];
+            match data.payload {
+                Payload::Access { buffer, .. } if data.opcode.info().effect == Effect::Read => {
+                    read.push(buffer)
+                }
+                _ => {}
             }
         });
     }

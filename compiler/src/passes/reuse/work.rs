@@ -1,23 +1,16 @@
 //! Axes along which neighbours compute the same.
 
-use crate::analysis::{Affine, Answer, Conditions, ask, trip_count};
-use crate::ir::entities::{Block, Inst, Launch, Value};
+use crate::analysis::{Affine, Answer, Conditions, ask};
+use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
 use crate::ir::op::Opcode;
 use crate::manifest::{BinaryOp, Expr};
 use crate::passes::pass::TargetFacts;
 use crate::passes::unroll_and_jam::is_one_threads;
+use crate::passes::weights::{weighted, work};
 
 /// Elements of a thread along such an axis.
 pub const ELEMENTS: u64 = 4;
-/// Instructions of a function or a quotient, and of a power.
-const SLOW: u64 = 16;
-const POWER: u64 = 96;
-/// The same of a conversion between floats and integers of 64 bits, of which 16 are done in a cycle (CUDA programming guide,
-/// "Arithmetic Instructions").
-const CONVERSION: u64 = 8;
-/// Instructions of a load, with its address.
-const LOAD: u64 = 4;
 /// What is shared is so much at least.
 const LEAST: u64 = 32;
 
@@ -58,8 +51,7 @@ pub fn shared(
     let moves = |affine: &mut Affine<'_>, inst, index: &Value| {
         affine.any_depends(&kernel.insts[inst].arguments, *index)
     };
-    let mut insts = Vec::new();
-    weighted(kernel, body, 1, &mut insts);
+    let insts = weighted(kernel, body);
     let loops: Vec<Inst> =
         insts.iter().map(|(inst, _)| *inst).filter(|inst| kernel.insts[*inst].opcode.is_loop()).collect();
     if !walked_together(kernel, &loops) {
@@ -113,16 +105,6 @@ pub fn shared(
     (ask(kernel, launch, &conditions) == Answer::Yes).then_some(found)
 }
 
-/// Instructions, and how often an iteration comes to them.
-fn weighted(kernel: &Kernel, block: Block, times: u64, insts: &mut Vec<(Inst, u64)>) {
-    for inst in &kernel.blocks[block].insts {
-        insts.push((*inst, times));
-        let is_loop = kernel.insts[*inst].opcode.is_loop();
-        let times = if is_loop { times.saturating_mul(trip_count(kernel, *inst)) } else { times };
-        kernel.insts[*inst].regions.iter().for_each(|region| weighted(kernel, *region, times, insts));
-    }
-}
-
 /// Whether the loops of a body are reductions of one thread, which elements can walk together, with room for all their sums.
 fn walked_together(kernel: &Kernel, loops: &[Inst]) -> bool {
     let results = loops.iter().flat_map(|inst| &kernel.insts[*inst].results);
@@ -140,22 +122,4 @@ fn loads(kernel: &Kernel, loops: &[Inst]) -> Vec<Inst> {
         });
     }
     found
-}
-
-/// What an instruction costs beside an addition.
-fn work(kernel: &Kernel, inst: Inst) -> u64 {
-    let data = &kernel.insts[inst];
-    match data.opcode {
-        Opcode::Const | Opcode::Symbol | Opcode::Yield => 0,
-        Opcode::Pow => POWER,
-        Opcode::Div | Opcode::Rem => SLOW,
-        Opcode::Cast => {
-            let types = [data.arguments[0], data.results[0]].map(|value| kernel.value_type(value));
-            let is_conversion = types[0].is_integer() != types[1].is_integer();
-            if is_conversion && types.iter().any(|scalar| scalar.size() > 4) { CONVERSION } else { 1 }
-        }
-        opcode if opcode.math().is_some() => SLOW,
-        opcode if opcode.is_load() => LOAD,
-        _ => 1,
-    }
 }
