@@ -87,8 +87,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Delinearize), false),
         // After `join_branches`, to which the sides of a branch are alike; before `merge_axes`, which merges what is left of an axis.
         (Arc::new(UnrollParts), false),
-        // Before `merge_axes`, which merges axes that lie side by side with that of components, and `fuse_launches`, which makes
-        // one launch of what is over one space then.
+        // Before `merge_axes`, which merges the axis of components with others, and `fuse_launches`, which makes one launch of
+        // what is over one space then.
         (Arc::new(UnrollComponents), false),
         // Before all that counts axes.
         (Arc::new(MergeAxes), false),

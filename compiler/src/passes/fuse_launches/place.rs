@@ -92,8 +92,8 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
     shares.then_some(all)
 }
 
-/// What is handed on where the first launch stores several elements in each iteration, which literals tell apart: the components of a
-/// vector. A load that may be of any of them stays.
+/// What is handed on where the first launch stores several elements in each iteration, which literals tell apart: the
+/// components of a vector. A load that may be of any of them stays.
 fn by_literals(kernel: &Kernel, first: &Nest, (before, after): (&Accesses, &Accesses)) -> Vec<Stored> {
     let element = |inst: &Inst| {
         let place = before.at.get(inst).or(after.at.get(inst))?;

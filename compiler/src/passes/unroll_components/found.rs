@@ -219,7 +219,7 @@ impl Seen<'_> {
         is_asked
     }
 
-    /// Whether components read of the same array: directly in the body, or in several places, and not each its own part.
+    /// Whether components read of the same array: directly in the body, or in several places, and none its own part.
     fn reads_alike(&mut self, body: Block, own: Value) -> bool {
         let kernel = self.kernel;
         let mut found: BTreeMap<Buffer, usize> = BTreeMap::new();

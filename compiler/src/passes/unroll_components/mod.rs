@@ -12,19 +12,20 @@
 //! launch launch1 { forall axis3 "x" (v6) { v9: f32 = load buf2[1, v6]; …; store buf1[0, v6], v10; … } }
 //! ```
 //!
-//! A cross product of two fields that lie as planes is written so, and each of its components reads two others. By components
-//! no iteration has what another launch has made for it, and each array goes through memory. With all components in one
-//! iteration launches are over one space, `fuse_launches` makes one of them and hands the elements on, and nothing is left of the
-//! questions for a component. What components share is loaded once. It is unroll-and-jam of the axis.
+//! A cross product of two fields that lie as planes is written so, and each of its components reads two others. By
+//! components no iteration has what another launch has made for it, and each array goes through memory. With all
+//! components in one iteration launches are over one space, `fuse_launches` makes one of them and hands the elements
+//! on, and nothing is left of the questions for a component. What components share is loaded once. It is unroll-and-
+//! jam of the axis.
 //!
 //! # Preconditions
 //!
-//! The loop is alone in its launch, and one of its axes beside others has two to four iterations by literals, from 0 on. No array
-//! has its components side by side in memory. The body is values, loads, stores, checks, branches of such, and reductions of as few
-//! terms, which become straight code too. Another launch stores for each element what this one reads of other components than its
-//! own, or reads the same array so; launches that share such an array by elements with one of them follow (`found.rs`). A launch by
-//! itself tells its components apart, and they read of the same array; what is left of its iterations fills the machine. The
-//! schedule says nothing of the axis.
+//! The loop is alone in its launch, and one of its axes beside others has two to four iterations by literals, from 0
+//! on. No array has its components side by side in memory. The body is values, loads, stores, checks, branches of
+//! such, and reductions of as few terms, which become straight code too. Another launch stores for each element what
+//! this one reads of other components than its own, or reads the same array so; launches that share such an array by
+//! elements with one of them follow (`found.rs`). A launch by itself tells its components apart, and they read of the
+//! same array; what is left of its iterations fills the machine. The schedule says nothing of the axis.
 
 mod found;
 
@@ -78,8 +79,8 @@ impl Pass for UnrollComponents {
     }
 }
 
-/// The first two launches of which one reads what the other one stores, of other components than its own, and all launches that
-/// have to do with their arrays: those of them of which something is to be done.
+/// The first two launches of which one reads what the other one stores, of other components than its own, and all launches
+/// that have to do with their arrays: those of them of which something is to be done.
 fn chain(all: &[Found]) -> Vec<&Found> {
     let pairs = all.iter().flat_map(|first| all.iter().map(move |second| (first, second)));
     let is_wanted =
