@@ -189,6 +189,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "strip_mine",
             "trim_reductions",
             "unroll_and_jam",
+            "unroll_components",
             "unroll_parts",
         ],
     ),

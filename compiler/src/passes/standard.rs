@@ -54,6 +54,7 @@ use super::tile::{ConcatenateProducts, Layouts, PackOperands, TilePass};
 use super::trim_reductions::TrimReductions;
 use super::unroll::Unroll;
 use super::unroll_and_jam::UnrollAndJam;
+use super::unroll_components::UnrollComponents;
 use super::unroll_parts::UnrollParts;
 use super::unroll_short::UnrollShort;
 use super::vectorize::Vectorize;
@@ -86,6 +87,9 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(Delinearize), false),
         // After `join_branches`, to which the sides of a branch are alike; before `merge_axes`, which merges what is left of an axis.
         (Arc::new(UnrollParts), false),
+        // Before `merge_axes`, which merges the axis of components with others, and `fuse_launches`, which makes one launch of
+        // what is over one space then.
+        (Arc::new(UnrollComponents), false),
         // Before all that counts axes.
         (Arc::new(MergeAxes), false),
         // Before `fuse_launches`, which lets reductions over the same elements share one walk.

@@ -74,14 +74,24 @@ pub fn forward(kernel: &mut Kernel, stored: &[Stored]) {
                 kernel.blocks[block].insts.retain(|inst| inst != load);
             }
         }
-        let mut read = kernel.buffers[buffer].kind != BufferKind::Scratch || kernel.is_read_by_plan(buffer);
-        kernel.walk_all(&mut |_, inst| {
-            let data = &kernel.insts[inst];
-            let same = matches!(data.payload, Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. } if known == buffer);
-            read |= same && data.opcode != Opcode::Store;
-        });
-        if !read {
-            kernel.blocks[block].insts.retain(|inst| inst != store);
-        }
+    }
+    // Once no load of what was handed on is left.
+    for Stored { store, .. } in stored {
+        drop_unread(kernel, *store);
+    }
+}
+
+/// Leaves a store out that nobody reads.
+fn drop_unread(kernel: &mut Kernel, store: Inst) {
+    let Payload::Access { buffer, .. } = kernel.insts[store].payload else { return };
+    let Some(block) = kernel.parents().block_of[store].expand() else { return };
+    let mut read = kernel.buffers[buffer].kind != BufferKind::Scratch || kernel.is_read_by_plan(buffer);
+    kernel.walk_all(&mut |_, inst| {
+        let data = &kernel.insts[inst];
+        let same = matches!(data.payload, Payload::Access { buffer: known, .. } | Payload::Atomic { buffer: known, .. } if known == buffer);
+        read |= same && data.opcode != Opcode::Store;
+    });
+    if !read {
+        kernel.blocks[block].insts.retain(|inst| *inst != store);
     }
 }

@@ -25,6 +25,8 @@ struct Accesses {
     stores: Vec<Inst>,
     loads: Vec<Inst>,
     others: bool,
+    /// Of each of them.
+    at: FxHashMap<Inst, Vec<Place>>,
     /// Of all of them, where that is the same.
     places: Option<Vec<Place>>,
     differ: bool,
@@ -85,8 +87,33 @@ pub fn handed(kernel: &Kernel, first: Side, second: Side, axes: &[(usize, usize)
         if has_loops || !mutant!("fuse_launches: another iteration's element is written", own, true) {
             return None;
         }
+        all.stored.extend(by_literals(kernel, first.0, (before, after)));
     }
     shares.then_some(all)
+}
+
+/// What is handed on where the first launch stores several elements in each iteration, which literals tell apart: the
+/// components of a vector. A load that may be of any of them stays.
+fn by_literals(kernel: &Kernel, first: &Nest, (before, after): (&Accesses, &Accesses)) -> Vec<Stored> {
+    let element = |inst: &Inst| {
+        let place = before.at.get(inst).or(after.at.get(inst))?;
+        let is_known = |place: &Place| matches!(place, Place::Common(_) | Place::Uniform(Expr::Int(_)));
+        place.iter().all(is_known).then_some((place, &kernel.insts[*inst].payload))
+    };
+    let mut found: Vec<Stored> = Vec::new();
+    for store in &before.stores {
+        let is_known = |known: &Stored| element(&known.store) == element(store);
+        let at_once = kernel.blocks[first.body].insts.contains(store);
+        if element(store).is_none() || !at_once || found.iter().any(is_known) || !after.stores.is_empty() {
+            return Vec::new();
+        }
+        let of_it = |load: &Inst| {
+            let same = element(load) == element(store);
+            mutant!("fuse_launches: all components are one", same, element(load).is_some())
+        };
+        found.push(Stored { store: *store, loads: after.loads.iter().copied().filter(of_it).collect() });
+    }
+    found
 }
 
 /// What is handed on where all accesses to an array are at one place: nothing of the elements of a row, each of which the loop
@@ -170,6 +197,7 @@ fn accesses(kernel: &Kernel, (nest, walk): Side, common: &[Value]) -> FxHashMap<
         known.strays |= axes.is_none() || known.axes.is_some() && known.axes != axes;
         known.axes = known.axes.take().or(axes);
         let places: Option<Vec<Place>> = places.into_iter().collect();
+        known.at.extend(places.clone().map(|places| (inst, places)));
         known.walked |= places.as_ref().is_none_or(|places| places.contains(&Place::Index));
         known.differ |= places.is_none() || known.places.is_some() && known.places != places;
         known.places = known.places.take().or(places);

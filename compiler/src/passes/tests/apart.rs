@@ -154,6 +154,22 @@ const PLACES: &[(&str, Place)] = &[
     ),
     ("unroll_parts: all parts are the second", at("accesses/halves.krn", "in_a_row", &[("d", 23), ("n", 3)])),
     ("unroll_parts: below and above", at("accesses/halves.krn", "in_a_row", &[("d", 23), ("n", 3)])),
+    (
+        "unroll_components: the last component is left out",
+        at("accesses/components.krn", "bytes", &[("h", 4), ("w", 7)]),
+    ),
+    (
+        "unroll_components: all components are the first",
+        at("accesses/components.krn", "bytes", &[("h", 4), ("w", 7)]),
+    ),
+    (
+        "unroll_components: the last term is left out",
+        at("accesses/components.krn", "unit", &[("h", 3), ("w", 33)]),
+    ),
+    (
+        "fuse_launches: all components are one",
+        at("accesses/components.krn", "in_the_middle", &[("n", 3), ("w", 6)]),
+    ),
     ("join_branches: a load moves over stores", at("control/both_loads.krn", "written", &[("n", 33)])),
     (
         "join_branches: a store moves over accesses to its array",

@@ -81,6 +81,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only indices that are compared with a half of their axis; tests/kernels/accesses/halves.krn has them",
     ),
     (
+        "unroll_components",
+        "only components of vectors that read each other; tests/kernels/accesses/components.krn has them",
+    ),
+    (
         "unroll_and_jam",
         "only reductions of 16,384 terms and more; tests/kernels/reductions/few_at_once.krn has them",
     ),
