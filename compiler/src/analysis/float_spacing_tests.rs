@@ -32,7 +32,7 @@ fn integers_and_constants_have_units() {
     assert_eq!(spacing("v3: f32 = const 0.5\n v4: f32 = add v2, v3"), Some((-1, 9)));
     assert_eq!(spacing("v3: f32 = const -0.75\n v4: f32 = sub v2, v3"), Some((-2, 9)));
     assert_eq!(spacing("v3: f32 = mul v2, v2"), Some((0, 16)));
-    assert_eq!(spacing("v3: f32 = const 0.5\n v4: f32 = fma v2, v3, v2"), Some((-1, 10)));
+    assert_eq!(spacing("v3: f32 = const 0.5\n v4: f32 = fma v2, v3, v2"), Some((-1, 9)));
     assert_eq!(spacing("v3: f32 = const 0.0\n v4: f32 = max v2, v3"), Some((0, 8)));
 }
 

@@ -535,10 +535,13 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
     Some(Plan::new(1, serial))
 }
 
-/// Bytes that an iteration of a light body moves and no other one does, those of a thread's along other axes taken together.
+/// Bytes that an iteration of a light body moves and no other one does, those of a thread's along other axes taken together; enough
+/// where it combines elements, or only clears them, which there are few of.
 fn own_bytes(kernel: &Kernel, forall: Inst, found: &[Walk]) -> u64 {
     let body = kernel.insts[forall].regions[0];
-    if distinct(kernel, body) > LIGHT {
+    let mut combines = false;
+    kernel.walk(body, &mut |_, inst| combines |= kernel.insts[inst].opcode == Opcode::Atomic);
+    if combines || loads(kernel, body) == 0 || distinct(kernel, body) > LIGHT {
         return BYTES_OF_A_START;
     }
     let (params, mut affine) = (&kernel.blocks[body].params, Affine::new(kernel));
