@@ -481,7 +481,8 @@ fn plan(kernel: &Kernel, launch: Launch, forall: Inst, said: Said, most: u64) ->
         let bytes: u64 = found.iter().filter(|access| access.loads).map(|access| access.step * vector).sum();
         let wanted = if vector > 1 { VECTORS_IN_FLIGHT } else { SCALARS_IN_FLIGHT };
         let most = wanted.checked_div(bytes).map_or(1, |count| count.clamp(1, 4));
-        let starts = if vector > 1 { BYTES_OF_A_START / (own * vector).max(1) } else { 1 };
+        let is_short = (2..=WORD_BYTES).contains(&vector);
+        let starts = if is_short { BYTES_OF_A_START / (own * vector).max(1) } else { 1 };
         // A power of two, which is what a schedule may say.
         let automatic = 1 << most.max(starts.clamp(1, 2)).ilog2();
         said.count.map_or(automatic, |count| (count / vector).max(1))
