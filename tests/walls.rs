@@ -156,6 +156,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "split_axes",
             "straight",
             "sweep",
+            "weights",
         ],
     ),
     (

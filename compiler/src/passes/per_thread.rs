@@ -42,7 +42,7 @@ use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use crate::manifest::{BinaryOp, Expr};
-use plain::{has_neighbours, holds_loops, is_plain};
+use plain::{LIGHT, MAX_BODY, has_neighbours, holds_loops, is_plain, threads_of_row};
 
 pub struct PerThread;
 
@@ -56,11 +56,6 @@ const BYTES_OF_A_START: u64 = 32;
 const MOST_NEIGHBOURS: u64 = VECTOR_BYTES;
 /// Iterations of a thread, along all axes, where each of its accesses is a scalar.
 const SCALARS: u64 = 4;
-/// A body of more different instructions has enough to do.
-const MAX_BODY: usize = 300;
-/// A body of no more waits for memory: its blocks are small (H200, of 256 and of 128 threads: shallow water 146 us and 119, a
-/// wave 227 and 220; implied volatilities 391 and 416).
-const LIGHT: usize = 96;
 /// A body of more loads has enough of them under way by itself, where each brings a scalar.
 const MANY_LOADS: usize = 32;
 /// Loops of fewer iterations are not worth it.
@@ -292,14 +287,6 @@ fn fitted(kernel: &mut Kernel, launch: Launch, forall: Inst, plan: Plan) -> (Pla
         kernel.schedule.chose(&name, Directive::Block(128), "rows are no longer than its iterations");
     }
     (Plan { serial: plan.serial.min(1 << fits.saturating_sub(1)), ..plan }, is_smaller)
-}
-
-/// Threads of a block along the last axis.
-fn threads_of_row(kernel: &Kernel, forall: Inst) -> u64 {
-    let side_by_side = |factor: &&Factor| matches!(factor.level, Level::Warp | Level::Lane);
-    let last = kernel.insts[forall].payload.axes().last();
-    let factors = last.into_iter().flat_map(|axis| &kernel.axes[*axis].factors).filter(side_by_side);
-    factors.filter_map(|factor| factor.size).product()
 }
 
 /// Leaves a thread of scalar accesses few iterations along the axes but the last (7 points of f32, rows of 639 on an

@@ -1,6 +1,7 @@
 //! Elements whose thread walks what neighbours walk as well, a filter, a window's weights, a signal at other shifts; or of which an
 //! access brings several.
 
+use super::plain::threads_of_row;
 use crate::analysis::{Affine, Answer, Conditions, Stride, accesses, ask};
 use crate::ir::entities::{Block, Inst, Launch, Value};
 use crate::ir::kernel::Kernel;
@@ -44,7 +45,7 @@ fn fills(kernel: &mut Kernel, launch: Launch, forall: Inst, target: &TargetFacts
 
 /// Whether rows are long enough for two elements of each thread that a block has along them.
 fn has_rows(kernel: &mut Kernel, launch: Launch, forall: Inst) -> bool {
-    let threads = super::threads_of_row(kernel, forall) as i64;
+    let threads = threads_of_row(kernel, forall) as i64;
     let Some((low, high)) = kernel.loop_bounds(forall).last().copied() else { return false };
     let Some(extent) = kernel.symbolic_extent(low, high) else { return false };
     ask(kernel, launch, &Conditions::new().prefers_at_least(&extent, 2 * threads)) == Answer::Yes
