@@ -145,3 +145,24 @@ fn long_conditions_have_lines_of_their_own() {
     );
     assert!(!long.iter().any(|line| line.contains("ceildiv(") || line.len() > 120), "{lines:#?}");
 }
+
+/// Passes weigh code by how often it runs: a number that no integer holds is a large one.
+#[test]
+fn loops_that_run_more_often_than_integers_count_compile() {
+    let most = i64::MAX;
+    for (term, around) in [
+        ("x[i, j] * sqrt(x[i, c]) / (1.0 + a as f32)", "for"),
+        ("sqrt(x[i, c]) / (1.0 + a as f32)", "for"),
+        ("x[i, j] * x[i, c]", "sum"),
+    ] {
+        let body = match around {
+            "for" => {
+                let inside = format!("for b in {most} {{ for c in m {{ t += {term} }} }}");
+                format!("var t = 0.0 for a in {most} {{ {inside} }} y[i, j] = t")
+            }
+            _ => format!("y[i, j] = sum(a in 0..{most}, b in 0..{most}, c in 0..m: {term})"),
+        };
+        let text = format!("kernel k(x: f32[n, m]) -> y: f32[n, m] {{ forall i in n, j in m {{ {body} }} }}");
+        compiled(&text, &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
+}

@@ -83,7 +83,8 @@ pub struct Costs {
     /// The constant extent of each axis, where it is one.
     extents: Vec<Option<u64>>,
     accesses: Vec<AccessCost>,
-    /// Functions and quotients in loops that keep their order, in instructions, where elements of one thread along an axis share them, one an axis.
+    /// Functions and quotients in loops that keep their order, in instructions, where elements of one thread along an axis share
+    /// them, one an axis.
     shared: Vec<u64>,
 }
 
@@ -162,15 +163,15 @@ impl Costs {
         Self { extents, accesses, shared }
     }
 
-    /// Weighted sectors for 32 iterations with the lanes along an axis, less what its elements share, and the axis that shares the lanes, if
-    /// this one is shorter than a warp.
-    fn of_axis(&self, axis: usize, warp_size: u32) -> (i64, Option<usize>) {
+    /// Weighted sectors for 32 iterations with the lanes along an axis, less what its elements share, and the axis that shares the
+    /// lanes, if this one is shorter than a warp.
+    fn of_axis(&self, axis: usize, warp_size: u32) -> (i128, Option<usize>) {
         let (sectors, partner) = self.sectors_along(axis, warp_size);
         // A warp's instruction takes a quarter of the time of a sector that lies apart.
         let has_several = self.extents[axis].is_none_or(|extent| extent >= 2 * u64::from(warp_size));
         let shared = if has_several { self.shared[axis] } else { 0 };
         let saved = (shared - shared / walked::ELEMENTS) / 4;
-        (sectors as i64 - saved as i64, partner)
+        (i128::from(sectors) - i128::from(saved), partner)
     }
 
     fn sectors_along(&self, axis: usize, warp_size: u32) -> (u64, Option<usize>) {

@@ -13,8 +13,8 @@ pub const MAX_BODY: usize = 300;
 /// A body of no more waits for memory: its blocks are small (H200, of 256 and of 128 threads: shallow water 146 us and 119, a
 /// wave 227 and 220; implied volatilities 391 and 416).
 pub const LIGHT: usize = 96;
-/// Iterations of a loop in a body that counts as one without loops (H200, four streams of a row of bf16 numbers: 231 us one by one, 148
-/// with eight).
+/// Iterations of a loop in a body that counts as one without loops (H200, four streams of a row of bf16 numbers: 231 us one by one,
+/// 148 with eight).
 const SHORT: u64 = 4;
 
 /// Whether it has neighbouring threads along its last axis, and many blocks.

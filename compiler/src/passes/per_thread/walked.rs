@@ -83,7 +83,7 @@ fn shares_work(kernel: &Kernel, forall: Inst) -> bool {
     let body = kernel.insts[forall].regions[0];
     let Some(index) = kernel.blocks[body].params.last().copied() else { return false };
     let work = Work::of(kernel, body, index);
-    work.is_some_and(|work| work.loops > 0 && 3 * work.alike >= work.all)
+    work.is_some_and(|work| work.loops > 0 && work.alike >= work.all / 3)
 }
 
 /// Instructions of functions and quotients that elements along an axis of a body share, if its loops keep their order; 0 where they

@@ -80,7 +80,7 @@ pub fn shared(
     let is_window = params.iter().any(|index| loops.iter().any(|inst| moves(&mut affine, *inst, index)));
     let windowed = outer.iter().copied().find(|at| is_window && waits(&mut affine, at));
     let most = outer.iter().copied().max_by_key(|at| (shared(at), std::cmp::Reverse(*at)))?;
-    let found = if shared(&most) >= LEAST && 2 * shared(&most) >= all {
+    let found = if shared(&most) >= LEAST && shared(&most) >= all / 2 {
         Shared { axis: most, why: "compute the same" }
     } else if let Some(axis) = windowed {
         Shared { axis, why: "walk the same window" }
