@@ -158,11 +158,12 @@ fn loops_that_run_more_often_than_integers_count_compile() {
         let body = match around {
             "for" => {
                 let inside = format!("for b in {most} {{ for c in m {{ t += {term} }} }}");
-                format!("var t = 0.0 for a in {most} {{ {inside} }} y[i, j] = t")
+                format!("var t = 0.0\nfor a in {most} {{ {inside} }}\ny[i, j] = t")
             }
             _ => format!("y[i, j] = sum(a in 0..{most}, b in 0..{most}, c in 0..m: {term})"),
         };
-        let text = format!("kernel k(x: f32[n, m]) -> y: f32[n, m] {{ forall i in n, j in m {{ {body} }} }}");
+        let text =
+            format!("kernel k(x: f32[n, m]) -> y: f32[n, m] {{\nforall i in n, j in m {{\n{body}\n}}\n}}");
         compiled(&text, &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
 }
