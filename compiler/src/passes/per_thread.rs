@@ -17,9 +17,10 @@
 //!
 //! # Preconditions
 //!
-//! The loop's body has no loops; its last axis has the lanes and starts at 0 or at a multiple of the vector. Where the
-//! schedule says `per_thread` of the last axis, the body may have loops, and the extent may be small; `vectorize` says
-//! how many neighbours at most. The other axes' `per_thread` is carried out by `map`.
+//! The loop's body has no loops, or short ones along rows (`plain.rs`); its last axis has the lanes and starts at 0 or
+//! at a multiple of the vector. Where the schedule says `per_thread` of the last axis, the body may have loops, and
+//! the extent may be small; `vectorize` says how many neighbours at most. The other axes' `per_thread` is carried out
+//! by `map`.
 //!
 //! A loop whose body has one reduction that is too long for straight code gives a thread several elements where at least half of
 //! what it loads is the same for all of these; and neighbours where what its reductions load is narrower than a word
@@ -33,6 +34,7 @@ use super::contiguous::{
     per_vector,
 };
 use super::distinct::distinct;
+use super::hoist_reductions::holds_loops;
 use super::map::{copies_fit, share_threads};
 use super::pass::{Changed, Pass, PassContext, TargetFacts};
 use super::special::{Special, specialize};
@@ -42,7 +44,7 @@ use crate::ir::kernel::{Factor, Kernel, Level, Payload, Phase, Phases};
 use crate::ir::op::{Effect, Opcode};
 use crate::ir::schedule::{Directive, Refusal, RefusalKind, SAID};
 use crate::manifest::{BinaryOp, Expr};
-use plain::{LIGHT, MAX_BODY, has_neighbours, holds_loops, is_plain, threads_of_row};
+use plain::{LIGHT, MAX_BODY, has_neighbours, is_plain, threads_of_row};
 
 pub struct PerThread;
 

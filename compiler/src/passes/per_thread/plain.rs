@@ -5,6 +5,7 @@ use crate::ir::entities::{Axis, Inst};
 use crate::ir::kernel::{BufferKind, Factor, Kernel, Level, Payload};
 use crate::ir::op::Opcode;
 use crate::passes::distinct::distinct;
+use crate::passes::hoist_reductions::holds_loops;
 use crate::passes::unroll_and_jam::is_one_threads;
 use crate::passes::weights::{SLOW, work};
 
@@ -38,21 +39,12 @@ pub fn is_plain(kernel: &Kernel, forall: Inst) -> bool {
     has_neighbours(kernel, forall) && plain && (count <= MAX_BODY || distinct(kernel, region) <= MAX_BODY)
 }
 
-/// Whether a loop's body has loops.
-pub fn holds_loops(kernel: &Kernel, forall: Inst) -> bool {
-    let mut found = false;
-    kernel.walk(kernel.insts[forall].regions[0], &mut |_, inst| found |= kernel.insts[inst].opcode.is_loop());
-    found
-}
-
 /// Whether a loop has few iterations, the same for all threads, without others, functions and quotients in it: too long a body to be
 /// straight code, but one that waits for memory.
 fn is_short(kernel: &Kernel, inst: Inst) -> bool {
     let is_own = matches!(kernel.insts[inst].opcode, Opcode::For | Opcode::Reduce);
-    let mut is_light = true;
-    kernel.walk(kernel.insts[inst].regions[0], &mut |_, inside| {
-        is_light &= !kernel.insts[inside].opcode.is_loop() && work(kernel, inside) < SLOW;
-    });
+    let mut is_light = !holds_loops(kernel, inst);
+    kernel.walk(kernel.insts[inst].regions[0], &mut |_, inside| is_light &= work(kernel, inside) < SLOW);
     is_own && is_light && is_one_threads(kernel, inst) && trip_count(kernel, inst) <= SHORT
 }
 

@@ -65,7 +65,7 @@ fn walks_narrow(kernel: &Kernel, forall: Inst) -> bool {
         }
         let is_own = data.opcode == Opcode::Reduce && is_one_threads(kernel, inst);
         fits &= is_own && !affine.any_depends(&data.arguments, index);
-        words += data.results.iter().map(|value| kernel.value_type(*value).size().div_ceil(4)).sum::<u64>();
+        words += words_of(kernel, inst);
         for access in accesses(kernel, data.regions[0]) {
             let width = kernel.buffers[access.buffer].element.leaves[access.leaf as usize].scalar.size();
             match affine.stride(access.inst, index) {
@@ -89,12 +89,13 @@ fn shares_work(kernel: &Kernel, forall: Inst) -> bool {
 /// Instructions of functions and quotients that elements along an axis of a body share, if its loops keep their order; 0 where they
 /// cannot walk together.
 pub fn shared_in_order(kernel: &Kernel, body: Block, index: Value) -> u64 {
-    let mut keeps = true;
+    let (mut has_loops, mut keeps) = (false, true);
     kernel.walk(body, &mut |_, inst| {
         let opcode = kernel.insts[inst].opcode;
+        has_loops |= opcode.is_loop();
         keeps &= opcode == Opcode::For || !opcode.is_loop();
     });
-    let work = Work::of(kernel, body, index).filter(|work| keeps && work.loops > 0);
+    let work = if has_loops && keeps { Work::of(kernel, body, index) } else { None };
     work.map_or(0, |work| work.slow)
 }
 
@@ -122,13 +123,13 @@ impl Work {
                     return None;
                 }
                 found.loops += 1;
-                let sizes = data.results.iter().map(|result| kernel.value_type(*result).size().div_ceil(4));
-                words += sizes.sum::<u64>();
+                words += words_of(kernel, inst);
                 continue;
             }
-            let work = work(kernel, inst).saturating_mul(times);
+            let once = work(kernel, inst);
+            let work = once.saturating_mul(times);
             let alike = if affine.any_depends(&data.arguments, index) { 0 } else { work };
-            let is_slow = self::work(kernel, inst) >= SLOW;
+            let is_slow = once >= SLOW;
             found.all = found.all.saturating_add(work);
             found.alike = found.alike.saturating_add(alike);
             found.slow = found.slow.saturating_add(if is_slow { alike } else { 0 });
@@ -159,8 +160,7 @@ fn shares_loads(kernel: &Kernel, forall: Inst) -> bool {
     if affine.any_depends(&data.arguments, index) {
         return false;
     }
-    let words = data.results.iter().map(|result| kernel.value_type(*result).size().div_ceil(4));
-    if words.sum::<u64>() * ELEMENTS > MOST_SUMS {
+    if words_of(kernel, reduce) * ELEMENTS > MOST_SUMS {
         return false;
     }
     let (mut alike, mut all) = (0, 0);
@@ -172,4 +172,9 @@ fn shares_loads(kernel: &Kernel, forall: Inst) -> bool {
         }
     });
     2 * alike >= all && all > 0
+}
+
+/// 32-bit registers of a loop's results.
+fn words_of(kernel: &Kernel, inst: Inst) -> u64 {
+    kernel.insts[inst].results.iter().map(|result| kernel.value_type(*result).size().div_ceil(4)).sum()
 }
