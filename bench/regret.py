@@ -108,7 +108,7 @@ def explained(krn, file, kernel, dims, schedule):
 def propose(krn, bodies, seed, table, use):
     sys.path.insert(0, str(ROOT / "bench" / "breadth"))
     sys.path.append(str(ROOT / "bench"))
-    from unseen22_workloads import WORKLOADS
+    from unseen23_workloads import WORKLOADS
 
     drawn = sorted(WORKLOADS, key=lambda workload: workload.name)
     random.Random(seed).shuffle(drawn)

@@ -23,7 +23,7 @@ import torch
 # The folder above has workloads of its own, so it comes last.
 sys.path.append(str(pathlib.Path(__file__).parent.parent))
 from timing import geometric_mean  # noqa: E402
-from unseen22_workloads import WORKLOADS  # noqa: E402
+from unseen23_workloads import WORKLOADS  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 

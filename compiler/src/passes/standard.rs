@@ -55,6 +55,7 @@ use super::trim_reductions::TrimReductions;
 use super::unroll::Unroll;
 use super::unroll_and_jam::UnrollAndJam;
 use super::unroll_components::UnrollComponents;
+use super::unroll_interleaved::UnrollInterleaved;
 use super::unroll_parts::UnrollParts;
 use super::unroll_short::UnrollShort;
 use super::vectorize::Vectorize;
@@ -133,6 +134,8 @@ pub fn rows() -> Vec<(Arc<dyn Pass>, bool)> {
         (Arc::new(PackOperands), false),
         // After `hoist_reductions`, which gives loops launches of their own; before all that asks how long rows are.
         (Arc::new(StripMine), false),
+        // After all that takes loops for what their axes are; before `tile`, which takes what lies in other orders, and `map`.
+        (Arc::new(UnrollInterleaved), false),
         // Before `map`, which counts sectors under the layouts that are decided here.
         (Arc::new(Soa), false),
         // Takes launches before `map` does, which is for what stays loops.

@@ -23,6 +23,7 @@ use super::special::specialize;
 use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
+use crate::mutants::mutant;
 use blocks::Blocks;
 pub use columns::LONGEST as LONGEST_COLUMN;
 pub use contraction::{ConcatenateProducts, PackOperands};
@@ -63,6 +64,12 @@ pub struct TilePass;
 /// How much more narrow elements must cost without tiles: each is an access of its own to shared memory, and where a lane has
 /// all of a short axis, the cache brings the rest (H100, u8, 16,000,000 x 3: 65 us without tiles, 101 with).
 const NARROW_GAIN: u64 = 3;
+/// How much more a layout along one axis must cost than tiles that move nothing and have less than a line of each row: pieces of
+/// many rows at once are more to memory than their sectors (H200, f32, 768 x 256 x 256 in place by factors of rows and of columns:
+/// 162 us as tiles of 16 x 16 x 16, 91 without).
+const PIECES_GAIN: u64 = 2;
+/// Bytes of a line of memory.
+const LINE: u64 = 128;
 /// Iterations along an axis that fill a row of a staged tile.
 const STAGED: i64 = 32;
 
@@ -116,12 +123,14 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         return false;
     }
     let said = kernel.schedule.block().map(u64::from);
-    let suits = |blocks: &Blocks| {
+    let threads = |blocks: &Blocks| {
         let threads = ways::threads(blocks.elements());
-        said.is_none_or(|said| said == threads) && pays(&found, blocks, threads)
+        said.is_none_or(|said| said == threads).then_some(threads)
     };
     // Nothing is asked of sizes where no sizes would make it pay.
-    if Blocks::supposed(kernel, &found).is_some_and(|blocks| !suits(&blocks)) {
+    let supposed = Blocks::supposed(kernel, &found);
+    let suits = |blocks: &Blocks| threads(blocks).is_some_and(|threads| pays(&found, blocks, threads, |_| false));
+    if supposed.is_some_and(|blocks| !suits(&blocks)) {
         return false;
     }
     let Some(blocks) = Blocks::new(kernel, launch, &found) else {
@@ -129,7 +138,11 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
         remark(kernel, launch, &array, "a block has no room for rows along so many axes");
         return false;
     };
-    if !suits(&blocks) {
+    let is_long = |axis: usize| {
+        let long = Conditions::new().prefers_at_least(&found.axes[axis].extent, ways::LANES as i64);
+        ask(kernel, launch, &long) == Answer::Yes
+    };
+    if !threads(&blocks).is_some_and(|threads| pays(&found, &blocks, threads, is_long)) {
         return false;
     }
     let order = order(&found);
@@ -172,8 +185,9 @@ fn remark(kernel: &mut Kernel, launch: Launch, array: &str, reason: &str) {
     kernel.schedule.remark_against(&name, text);
 }
 
-/// Whether layouts of tiles cost less than lanes along one axis of the loop, which is what there is without tiles.
-fn pays(found: &Found, blocks: &Blocks, threads: u64) -> bool {
+/// Whether layouts of tiles cost less than lanes along one axis of the loop, which is what there is without tiles; `is_long` says of
+/// an axis whether it has iterations for all lanes.
+fn pays(found: &Found, blocks: &Blocks, threads: u64, mut is_long: impl FnMut(usize) -> bool) -> bool {
     let parts = blocks.axes();
     let axis = |(at, by, extent): &(usize, i64, u64)| ways::Axis {
         name: format!("{at}_{by}"),
@@ -183,12 +197,29 @@ fn pays(found: &Found, blocks: &Blocks, threads: u64) -> bool {
     let axes: Vec<ways::Axis> = parts.iter().map(axis).collect();
     let places: Vec<(usize, i64)> = parts.iter().map(|(at, by, _)| (*at, *by)).collect();
     let accesses = found.over(&places);
-    let one = ways::along_one(&axes, &places, &accesses, threads);
-    ways::assign(&axes, &accesses, threads).is_some_and(|assigned| match is_narrow(found) {
+    let Some(assigned) = ways::assign(&axes, &accesses, threads) else { return false };
+    let mut along = |one: usize| {
+        let has = ways::iterations(one, &axes, &places);
+        if has >= ways::LANES || !is_long(one) {
+            return ways::along_one(one, &axes, &places, &accesses, threads);
+        }
+        // As many tiles along it as have iterations for all lanes.
+        let tiles = ways::LANES / has;
+        let (mut axes, mut places) = (axes.clone(), places.clone());
+        axes.push(ways::Axis { name: format!("{one}"), extent: tiles, is_vector: false });
+        places.push((one, has as i64));
+        let cost = ways::along_one(one, &axes, &places, &found.over(&places), threads);
+        mutant!("tile: lanes along an axis of which tiles have few are not tried", cost / tiles, u64::MAX)
+    };
+    let one = (0..found.axes.len()).map(&mut along).min().unwrap_or(u64::MAX);
+    let converts = assigned.own.iter().any(Option::is_some);
+    let has_pieces = || accesses.iter().any(|access| access.is_whole() && access.run(&axes) < LINE);
+    match is_narrow(found) {
         // Without conversions they gain nothing.
         true => assigned.cost.saturating_mul(NARROW_GAIN) < one.min(assigned.plain),
+        false if !converts && has_pieces() => assigned.cost.saturating_mul(PIECES_GAIN) < one,
         false => assigned.cost < one,
-    })
+    }
 }
 
 /// The order in which blocks follow each other: along what the first store runs along, then along the other axes, the last

@@ -12,7 +12,7 @@ pub const VECTOR: u64 = 16;
 /// Elements that a thread has at least.
 const LEAST: u64 = 4;
 /// Lanes of a warp.
-const LANES: u64 = 32;
+pub const LANES: u64 = 32;
 /// Bytes of a wavefront of shared memory.
 const WAVEFRONT: u64 = 128;
 /// What a sector costs beside a wavefront: a multiprocessor gets half as many bytes a cycle from the caches beyond its
@@ -63,8 +63,16 @@ pub struct Assignment {
 
 impl Access {
     /// Whether it moves with every axis.
-    fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.steps.iter().all(|step| *step != 0)
+    }
+
+    /// Bytes that lie side by side in memory, of what a block accesses.
+    pub fn run(&self, axes: &[Axis]) -> u64 {
+        let mut parts: Vec<(u64, u64)> =
+            self.steps.iter().zip(axes).map(|(step, axis)| (step.unsigned_abs(), axis.extent)).collect();
+        parts.sort_unstable();
+        parts.iter().fold(self.bytes, |run, (step, extent)| if *step == run { run * extent } else { run })
     }
 
     /// Elements that a block accesses.
@@ -215,23 +223,30 @@ pub fn assign(axes: &[Axis], accesses: &[Access], threads: u64) -> Option<Assign
 }
 
 /// The least cost with all lanes along one axis of the loop, and elements of the others in other warps; `places` says of each axis
-/// of the tiles which axis of the loop it is, and how many of its iterations its elements are apart. `u64::MAX` where no axis of
-/// the loop has iterations for all lanes.
-pub fn along_one(axes: &[Axis], places: &[(usize, i64)], accesses: &[Access], threads: u64) -> u64 {
-    let of_loop: BTreeSet<usize> = places.iter().map(|(at, _)| *at).collect();
-    let iterations = |one: usize| -> u64 {
-        let parts = axes.iter().zip(places).filter(|(_, (at, _))| *at == one);
-        parts.map(|(axis, _)| axis.extent).product()
-    };
-    let long = of_loop.into_iter().filter(|one| iterations(*one) >= LANES);
-    let ways = long.flat_map(|one| {
-        // What runs along this axis first, and along the others in the order of the loop.
-        let step = |(at, by): &(usize, i64)| if *at == one { *by } else { i64::MAX - *at as i64 };
-        let steps: Vec<i64> = places.iter().map(step).collect();
-        // With its vectors, and without.
-        [1, 0].map(|bytes| Access { steps: steps.clone(), bytes, stores: false, is_movable: false })
-    });
+/// of the tiles which axis of the loop it is, and how many of its iterations its elements are apart. `u64::MAX` where that axis has
+/// no iterations for all lanes.
+pub fn along_one(
+    one: usize,
+    axes: &[Axis],
+    places: &[(usize, i64)],
+    accesses: &[Access],
+    threads: u64,
+) -> u64 {
+    if iterations(one, axes, places) < LANES {
+        return u64::MAX;
+    }
+    // What runs along this axis first, and along the others in the order of the loop.
+    let step = |(at, by): &(usize, i64)| if *at == one { *by } else { i64::MAX - *at as i64 };
+    let steps: Vec<i64> = places.iter().map(step).collect();
+    // With its vectors, and without.
+    let ways = [1, 0].map(|bytes| Access { steps: steps.clone(), bytes, stores: false, is_movable: false });
     let warps = threads / LANES;
     let cost = |way: Way| accesses.iter().map(|access| way.cost(axes, access, warps)).sum();
-    ways.map(|access| cost(Way::along(axes, &access, warps))).min().unwrap_or(u64::MAX)
+    ways.into_iter().map(|access| cost(Way::along(axes, &access, warps))).min().unwrap_or(u64::MAX)
+}
+
+/// How many iterations of an axis of the loop the tiles have.
+pub fn iterations(one: usize, axes: &[Axis], places: &[(usize, i64)]) -> u64 {
+    let parts = axes.iter().zip(places).filter(|(_, (at, _))| *at == one);
+    parts.map(|(axis, _)| axis.extent).product()
 }
