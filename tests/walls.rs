@@ -191,6 +191,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "trim_reductions",
             "unroll_and_jam",
             "unroll_components",
+            "unroll_interleaved",
             "unroll_parts",
         ],
     ),

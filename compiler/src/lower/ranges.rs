@@ -1,6 +1,6 @@
 //! Ranges of loops. In the IR every range lies from -2^62 to 2^62, so that a counter may be stepped past its end, and ends
 //! subtracted, without wrapping around. A range of which that is not proved is brought there: one that starts near 0 is
-//! cut where nobody can count to, any other is counted from 0.
+//! cut where nobody can count to, one that ends near it starts no later than it ends, any other is counted from 0.
 
 use super::Lowerer;
 use super::host::Limit;
@@ -9,6 +9,7 @@ use crate::data::Scalar;
 use crate::ir::entities::Value;
 use crate::ir::op::Opcode;
 use crate::manifest::{self, BinaryOp as HostOp};
+use crate::mutants::mutant;
 
 /// No loop runs that often.
 const MOST: i64 = 1 << 62;
@@ -76,6 +77,12 @@ impl<'a> Lowerer<'a> {
         match ends.reach {
             Reach::Near => Counted { low, high, step, from: None },
             Reach::OpenAbove => Counted { low, high: self.cut(low, high, ends), step, from: None },
+            // A range that starts behind its end is empty, as one that starts there.
+            Reach::LateStart => {
+                let start = self.builder.binary(Opcode::Min, low, high);
+                let low = mutant!("ranges: a late start is no start", start, high);
+                Counted { low, high, step, from: None }
+            }
             Reach::Anywhere => {
                 let rounds = self.rounds(low, high, step, ends);
                 let (zero, one) = (self.builder.constant_index(0), self.builder.constant_index(1));

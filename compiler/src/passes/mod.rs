@@ -31,6 +31,7 @@ mod hoist_checks;
 mod hoist_reductions;
 mod insert;
 mod iterations;
+mod jam;
 mod join_branches;
 mod licm;
 mod lower_tiles;

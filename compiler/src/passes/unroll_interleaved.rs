@@ -27,15 +27,14 @@
 //! choose who shares what they load.
 
 use super::contiguous::WORD_BYTES;
-use super::iterations::straight_code;
+use super::jam::{few, fills, jam};
 use super::pass::{Changed, Pass, PassContext};
-use super::split_axes::split_axes;
 use super::straight::code_of;
-use crate::analysis::{Affine, Answer, Conditions, ask};
+use crate::analysis::Affine;
 use crate::ir::entities::{Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase, Phases};
 use crate::ir::op::Effect;
-use crate::manifest::{BinaryOp, Expr};
+use crate::manifest::Expr;
 use crate::mutants::mutant;
 use std::collections::BTreeSet;
 
@@ -66,7 +65,8 @@ impl Pass for UnrollInterleaved {
         let mut changed = false;
         for launch in kernel.launches.keys().collect::<Vec<_>>() {
             let Some(found) = Found::of(kernel, launch) else { continue };
-            if fills(kernel, launch, &found, context.target.threads_at_once()) {
+            let least = context.target.threads_at_once();
+            if fills(kernel, launch, (found.forall, Some(found.at)), least, &[(found.next, LANES)]) {
                 unroll(kernel, launch, &found);
                 changed = true;
             }
@@ -95,7 +95,7 @@ impl Found {
         let code = code_of(kernel, body, &[Effect::Read, Effect::Record, Effect::Write])?;
         let params = &kernel.blocks[body].params;
         let mut found = (0..params.len()).filter_map(|at| {
-            let count = few(kernel, forall, at)?;
+            let count = few(kernel, forall, at, MOST)?;
             let next = neighbour(kernel, forall, (params[at], count))?;
             (code * count as usize <= MOST_CODE).then_some(Self { forall, at, count, next })
         });
@@ -103,23 +103,14 @@ impl Found {
     }
 }
 
-/// How many iterations a short axis has.
-fn few(kernel: &Kernel, forall: Inst, at: usize) -> Option<i64> {
-    let (low, high) = kernel.loop_bounds(forall).get(at).copied()?;
-    let axis = kernel.insts[forall].payload.axes()[at];
-    let count = i64::try_from(kernel.int_of(high)?).ok()?;
-    let is_free = kernel.int_of(low) == Some(0) && !kernel.schedule.speaks_of(&kernel.axes[axis].name);
-    (is_free && (2..=MOST).contains(&count)).then_some(count)
-}
-
-/// The axis along which the array goes on whose last subscript an index is, of several that with the most axes; `None` where
+/// The axis along which the arrays go on whose last subscript an index is, of several those with the most axes; `None` where
 /// there is no such array, or what moves along that axis lies in another order as well, or lanes along both leave no lane empty.
 fn neighbour(kernel: &Kernel, forall: Inst, (own, count): (Value, i64)) -> Option<usize> {
     let body = kernel.insts[forall].regions[0];
     let params = &kernel.blocks[body].params;
     let mut affine = Affine::new(kernel);
-    // With how many axes an array moves, and which.
-    let mut found: Option<(usize, usize)> = None;
+    // Of each such array with how many axes it moves, and along which it goes on.
+    let mut found: Vec<(usize, usize)> = Vec::new();
     let mut turned = BTreeSet::new();
     // Bytes of the widest element that lies interleaved, and whether the index is another subscript as well.
     let (mut bytes, mut is_planar) = (0, false);
@@ -135,8 +126,9 @@ fn neighbour(kernel: &Kernel, forall: Inst, (own, count): (Value, i64)) -> Optio
         let others = || (0..params.len()).filter(|at| params[*at] != own);
         if *last == own && is_short {
             let axes = others().filter(|at| affine.any_depends(outer, params[*at])).count();
-            let next = outer.last().and_then(|next| others().rev().find(|at| affine.depends(*next, params[*at])));
-            found = found.max(next.map(|next| (axes, next)));
+            let next =
+                outer.last().and_then(|next| others().rev().find(|at| affine.depends(*next, params[*at])));
+            found.extend(next.map(|next| (axes, next)));
             bytes = bytes.max(array.element.size);
         } else if *last != own {
             is_planar |= affine.any_depends(outer, own);
@@ -145,37 +137,21 @@ fn neighbour(kernel: &Kernel, forall: Inst, (own, count): (Value, i64)) -> Optio
             turned.extend(behind.filter(|at| !along.contains(at)));
         }
     });
-    let (_, next) = found?;
+    let (most, next) = found.iter().copied().max()?;
+    let is_turned =
+        turned.contains(&next) || found.iter().any(|(axes, other)| *axes == most && *other != next);
     let fills_lanes = (count as u64).is_power_of_two() && (bytes >= WORD_BYTES || is_planar);
-    (!turned.contains(&next) && !fills_lanes).then_some(next)
-}
-
-/// Whether what is left has so many iterations at least, and a warp's along the arrays.
-fn fills(kernel: &mut Kernel, launch: Launch, found: &Found, least: i64) -> bool {
-    let bounds = kernel.loop_bounds(found.forall);
-    let extents: Option<Vec<Expr>> = bounds.iter().map(|(low, high)| kernel.symbolic_extent(*low, *high)).collect();
-    let Some(extents) = extents else { return false };
-    let left = extents.iter().enumerate().filter(|(at, _)| *at != found.at).map(|(_, extent)| extent.clone());
-    let Some(all) = left.reduce(|left, right| Expr::binary(BinaryOp::Mul, left, right)) else { return false };
-    let conditions = Conditions::new().prefers_at_least(&extents[found.next], LANES);
-    ask(kernel, launch, &conditions.prefers_at_least(&all, least)) == Answer::Yes
+    (!is_turned && !fills_lanes).then_some(next)
 }
 
 /// Makes an iteration do all elements along the axis.
 fn unroll(kernel: &mut Kernel, launch: Launch, found: &Found) {
-    let axis = kernel.axes[kernel.insts[found.forall].payload.axes()[found.at]].name.clone();
-    let root = kernel.launches[launch].body;
-    let (around, body) = split_axes(kernel, found.forall, |other| other != found.at);
-    let places = kernel.blocks[root].insts.iter_mut().filter(|inst| **inst == found.forall);
-    places.for_each(|inst| *inst = around);
-    let end = kernel.blocks[body].insts.split_off(1);
-    kernel.blocks[body].insts.clear();
     let most = mutant!("unroll_interleaved: the last element is left out", found.count, found.count - 1);
     let place = |at| vec![mutant!("unroll_interleaved: all elements are the first", at, 0)];
-    straight_code(kernel, body, found.forall, &(0..most).map(place).collect::<Vec<_>>());
-    kernel.blocks[body].insts.extend(end);
-    let text = format!("an iteration does all {} elements along `{axis}`, which lie side by side", found.count);
+    let places: Vec<_> = (0..most).map(place).collect();
+    let (_, axis) = jam(kernel, launch, (found.forall, found.at), &places);
+    let text =
+        format!("an iteration does all {} elements along `{axis}`, which lie side by side", found.count);
     let name = kernel.launches[launch].name.clone();
     kernel.schedule.remark(&name, text);
-    kernel.schedule.remade.push(axis);
 }

@@ -29,17 +29,15 @@ impl Walker<'_> {
 
     /// Of the range `low..high` that is counted by `step`.
     pub fn reach(&mut self, low: &Poly, high: &Poly, step: &Poly) -> Reach {
-        let starts_near = self.is_at_least(low, -(1 << 61)) && self.is_at_most(low, 1 << 61);
-        if starts_near
-            && self.is_at_most(high, 1 << 62)
-            && self.is_at_least(high, -(1 << 62))
-            && self.is_at_most(step, 1 << 62)
-        {
-            Reach::Near
-        } else if starts_near && self.is_at_most(step, 1 << 62) {
-            Reach::OpenAbove
-        } else {
-            Reach::Anywhere
+        if !self.is_at_least(low, -(1 << 61)) || !self.is_at_most(step, 1 << 62) {
+            return Reach::Anywhere;
+        }
+        let starts_near = self.is_at_most(low, 1 << 61);
+        match self.is_at_most(high, 1 << 62) && self.is_at_least(high, -(1 << 61)) {
+            true if starts_near => Reach::Near,
+            true => Reach::LateStart,
+            false if starts_near => Reach::OpenAbove,
+            false => Reach::Anywhere,
         }
     }
 

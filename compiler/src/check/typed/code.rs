@@ -129,6 +129,8 @@ pub enum Reach {
     Near,
     /// It starts within 2^61 of 0 and may end anywhere.
     OpenAbove,
+    /// It ends where near ones do, and starts behind -2^61: what starts further out is empty.
+    LateStart,
     /// It may lie anywhere.
     Anywhere,
 }

@@ -3,7 +3,7 @@
 use super::place::{Place, place};
 use crate::ir::Substitution;
 use crate::ir::entities::{Block, Buffer, Inst, Value};
-use crate::ir::kernel::Kernel;
+use crate::ir::kernel::{Kernel, Payload};
 use crate::ir::op::Opcode;
 use crate::mutants::mutant;
 use cranelift_entity::EntitySet;
@@ -39,7 +39,7 @@ struct Forward<'a> {
 impl Forward<'_> {
     fn block(&mut self, block: Block, held: &mut Held) {
         for inst in std::mem::take(&mut self.kernel.blocks[block].insts) {
-            if self.access(inst, held) {
+            if self.access(block, inst, held) {
                 self.changed = true;
             } else {
                 self.regions(inst, held);
@@ -48,13 +48,14 @@ impl Forward<'_> {
         }
     }
 
-    /// Whether the instruction accessed one of the arrays: it is not needed any more.
-    fn access(&mut self, inst: Inst, held: &mut Held) -> bool {
+    /// Whether the instruction, which would stand next in the block, accessed one of the arrays: it is not needed any more.
+    fn access(&mut self, block: Block, inst: Inst, held: &mut Held) -> bool {
         let Some(place) = place(self.kernel, inst, self.arrays) else { return false };
         let data = &self.kernel.insts[inst];
         if data.opcode == Opcode::Store {
             if let Some(value) = data.arguments.last() {
                 let value = self.loaded.get(value).copied().unwrap_or(*value);
+                let value = self.rounded(block, inst, value);
                 let kept = mutant!(
                     "scalarize: the first store counts",
                     value,
@@ -71,6 +72,19 @@ impl Forward<'_> {
             }
             _ => false,
         }
+    }
+
+    /// A value as a store leaves it: a narrow element has fewer bits.
+    fn rounded(&mut self, block: Block, store: Inst, value: Value) -> Value {
+        let data = &self.kernel.insts[store];
+        let (Payload::Access { buffer, leaf }, span) = (&data.payload, data.span) else { return value };
+        let scalar = self.kernel.buffers[*buffer].element.leaves[*leaf as usize].scalar;
+        if !mutant!("scalarize: registers hold all of a narrow number", scalar.is_narrow(), false) {
+            return value;
+        }
+        let cast = self.kernel.make_inst(Opcode::Cast, Payload::Cast(scalar), &[value], span);
+        self.kernel.blocks[block].insts.push(cast);
+        self.kernel.insts[cast].results[0]
     }
 
     fn regions(&mut self, inst: Inst, held: &mut Held) {

@@ -167,6 +167,16 @@ const PLACES: &[(&str, Place)] = &[
         at("accesses/components.krn", "unit", &[("h", 3), ("w", 33)]),
     ),
     (
+        "unroll_interleaved: the last element is left out",
+        at("accesses/interleaved.krn", "scaled", &[("h", 4), ("w", 7)]),
+    ),
+    (
+        "unroll_interleaved: all elements are the first",
+        at("accesses/interleaved.krn", "scaled", &[("h", 4), ("w", 7)]),
+    ),
+    ("scalarize: registers hold all of a narrow number", at("locals/registers.krn", "bytes", &[("n", 33)])),
+    ("ranges: a late start is no start", at("reductions/ranges.krn", "late_starts", &[("n", 7), ("p", 3)])),
+    (
         "fuse_launches: all components are one",
         at("accesses/components.krn", "in_the_middle", &[("n", 3), ("w", 6)]),
     ),

@@ -85,6 +85,10 @@ const EXEMPT: &[(&str, &str)] = &[
         "only components of vectors that read each other; tests/kernels/accesses/components.krn has them",
     ),
     (
+        "unroll_interleaved",
+        "only arrays that end with two to eight elements; tests/kernels/accesses/interleaved.krn has them",
+    ),
+    (
         "unroll_and_jam",
         "only reductions of 16,384 terms and more; tests/kernels/reductions/few_at_once.krn has them",
     ),

@@ -23,7 +23,6 @@ use super::special::specialize;
 use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::Launch;
 use crate::ir::kernel::{Kernel, Phase, Phases};
-use crate::mutants::mutant;
 use blocks::Blocks;
 pub use columns::LONGEST as LONGEST_COLUMN;
 pub use contraction::{ConcatenateProducts, PackOperands};
@@ -129,7 +128,8 @@ fn tile(kernel: &mut Kernel, launch: Launch) -> bool {
     };
     // Nothing is asked of sizes where no sizes would make it pay.
     let supposed = Blocks::supposed(kernel, &found);
-    let suits = |blocks: &Blocks| threads(blocks).is_some_and(|threads| pays(&found, blocks, threads, |_| false));
+    let suits =
+        |blocks: &Blocks| threads(blocks).is_some_and(|threads| pays(&found, blocks, threads, |_| false));
     if supposed.is_some_and(|blocks| !suits(&blocks)) {
         return false;
     }
@@ -209,7 +209,7 @@ fn pays(found: &Found, blocks: &Blocks, threads: u64, mut is_long: impl FnMut(us
         axes.push(ways::Axis { name: format!("{one}"), extent: tiles, is_vector: false });
         places.push((one, has as i64));
         let cost = ways::along_one(one, &axes, &places, &found.over(&places), threads);
-        mutant!("tile: lanes along an axis of which tiles have few are not tried", cost / tiles, u64::MAX)
+        cost / tiles
     };
     let one = (0..found.axes.len()).map(&mut along).min().unwrap_or(u64::MAX);
     let converts = assigned.own.iter().any(Option::is_some);

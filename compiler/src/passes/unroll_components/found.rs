@@ -5,6 +5,7 @@ use crate::ir::entities::{Block, Buffer, Inst, Launch, Value};
 use crate::ir::kernel::{BufferKind, Kernel, Payload, Phase};
 use crate::ir::op::{Effect, Opcode};
 use crate::manifest::Expr;
+use crate::passes::jam::{few, fills};
 use crate::passes::straight::{code_of, is_straight};
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ impl Found {
     fn of(kernel: &Kernel, launch: Launch, forall: Inst, at: Option<usize>) -> Option<Self> {
         let body = kernel.insts[forall].regions[0];
         let axis = match at {
-            Some(at) => Some((at, components(kernel, forall, at)?)),
+            Some(at) => Some((at, few(kernel, forall, at, MOST)?)),
             None => None,
         };
         let params = &kernel.blocks[body].params;
@@ -67,6 +68,11 @@ impl Found {
         let is_apart = own.is_some_and(|own| seen.tells_apart(body, own) && seen.reads_alike(body, own));
         let has_reductions = !seen.indices.is_empty();
         Some(Self { launch, forall, axis, has_reductions, arrays, is_apart })
+    }
+
+    /// Whether so many iterations are left at least.
+    pub fn fills(&self, kernel: &mut Kernel, least: i64) -> bool {
+        fills(kernel, self.launch, (self.forall, self.axis.map(|(at, _)| at)), least, &[])
     }
 
     /// Whether there is something to unroll.
@@ -95,19 +101,10 @@ impl Found {
     }
 }
 
-/// How many iterations an axis of components has.
-fn components(kernel: &Kernel, inst: Inst, at: usize) -> Option<i64> {
-    let (low, high) = kernel.loop_bounds(inst).get(at).copied()?;
-    let axis = kernel.insts[inst].payload.axes()[at];
-    let count = i64::try_from(kernel.int_of(high)?).ok()?;
-    let is_free = kernel.int_of(low) == Some(0) && !kernel.schedule.speaks_of(&kernel.axes[axis].name);
-    (is_free && (2..=MOST).contains(&count)).then_some(count)
-}
-
 /// How many terms a reduction over components has.
-pub fn few(kernel: &Kernel, inst: Inst) -> Option<i64> {
+pub fn terms(kernel: &Kernel, inst: Inst) -> Option<i64> {
     let is_one = kernel.insts[inst].payload.axes().len() == 1;
-    is_one.then(|| components(kernel, inst, 0)).flatten()
+    is_one.then(|| few(kernel, inst, 0, MOST)).flatten()
 }
 
 /// How many instructions a block has once its reductions are straight code, and their indices.
@@ -117,8 +114,8 @@ fn straight(kernel: &Kernel, block: Block) -> Option<(usize, Vec<Value>)> {
     for inst in &kernel.blocks[block].insts {
         let data = &kernel.insts[*inst];
         if data.opcode == Opcode::Reduce {
-            let terms = code_of(kernel, data.regions[0], &may[..2])?;
-            code += terms * few(kernel, *inst)? as usize;
+            let each = code_of(kernel, data.regions[0], &may[..2])?;
+            code += each * terms(kernel, *inst)? as usize;
             indices.extend(&kernel.blocks[data.regions[0]].params);
         } else if is_straight(data.opcode, &may) {
             let inside = data.regions.iter().map(|region| code_of(kernel, *region, &may));

@@ -31,15 +31,13 @@ mod found;
 
 use super::fold::Fold;
 use super::iterations::straight_code;
+use super::jam::jam;
 use super::pass::{Changed, Pass, PassContext};
-use super::split_axes::split_axes;
-use crate::analysis::{Answer, Conditions, ask};
 use crate::ir::entities::{Block, Launch};
 use crate::ir::kernel::{Kernel, Phase, Phases};
 use crate::ir::op::Opcode;
-use crate::manifest::{BinaryOp, Expr};
 use crate::mutants::mutant;
-use found::{Found, few};
+use found::{Found, terms};
 
 /// The pass.
 pub struct UnrollComponents;
@@ -66,7 +64,7 @@ impl Pass for UnrollComponents {
             let mut wanted = chain(&all);
             if wanted.is_empty() {
                 let least = context.target.threads_at_once();
-                wanted.extend(all.iter().find(|found| found.is_apart && fills(kernel, found, least)));
+                wanted.extend(all.iter().find(|found| found.is_apart && found.fills(kernel, least)));
             }
             if wanted.is_empty() {
                 return changed.into();
@@ -97,36 +95,16 @@ fn chain(all: &[Found]) -> Vec<&Found> {
     wanted
 }
 
-/// Whether so many iterations are left at least.
-fn fills(kernel: &mut Kernel, found: &Found, least: i64) -> bool {
-    let bounds = kernel.loop_bounds(found.forall).into_iter().enumerate();
-    let left = bounds.filter(|(at, _)| found.axis.is_none_or(|(axis, _)| axis != *at));
-    let extents: Option<Vec<Expr>> = left.map(|(_, (low, high))| kernel.symbolic_extent(low, high)).collect();
-    let product = |left: Expr, right: Expr| Expr::binary(BinaryOp::Mul, left, right);
-    let Some(left) = extents.and_then(|extents| extents.into_iter().reduce(product)) else { return false };
-    ask(kernel, found.launch, &Conditions::new().prefers_at_least(&left, least)) == Answer::Yes
-}
-
 /// Makes an iteration do all components.
 fn unroll(kernel: &mut Kernel, found: &Found) {
     let mut body = kernel.insts[found.forall].regions[0];
     if let Some((at, count)) = found.axis {
-        let axis = kernel.axes[kernel.insts[found.forall].payload.axes()[at]].name.clone();
-        let root = kernel.launches[found.launch].body;
-        let (around, outer) = split_axes(kernel, found.forall, |other| other != at);
-        kernel.blocks[root]
-            .insts
-            .iter_mut()
-            .filter(|inst| **inst == found.forall)
-            .for_each(|inst| *inst = around);
-        let insts = std::mem::take(&mut kernel.blocks[outer].insts);
         let most = mutant!("unroll_components: the last component is left out", count, count - 1);
         let place = |at| vec![mutant!("unroll_components: all components are the first", at, 0)];
-        straight_code(kernel, outer, found.forall, &(0..most).map(place).collect::<Vec<_>>());
-        kernel.blocks[outer].insts.extend(insts.last());
-        body = outer;
+        let places: Vec<_> = (0..most).map(place).collect();
+        let (left, axis) = jam(kernel, found.launch, (found.forall, at), &places);
         remark(kernel, found.launch, format!("an iteration does all {count} components along `{axis}`"));
-        kernel.schedule.remade.push(axis);
+        body = left;
     }
     unroll_reductions(kernel, found.launch, body);
 }
@@ -134,7 +112,7 @@ fn unroll(kernel: &mut Kernel, found: &Found) {
 /// Makes straight code of the reductions of a block, all of which are short.
 fn unroll_reductions(kernel: &mut Kernel, launch: Launch, body: Block) {
     for inst in std::mem::take(&mut kernel.blocks[body].insts) {
-        let count = if kernel.insts[inst].opcode == Opcode::Reduce { few(kernel, inst) } else { None };
+        let count = if kernel.insts[inst].opcode == Opcode::Reduce { terms(kernel, inst) } else { None };
         let Some(count) = count else {
             kernel.blocks[body].insts.push(inst);
             continue;

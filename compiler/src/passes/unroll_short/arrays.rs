@@ -56,7 +56,7 @@ pub fn indices(kernel: &Kernel, inst: Inst) -> Option<Vec<Vec<i64>>> {
     rounds(kernel, inst, &FxHashMap::default())
 }
 
-/// Whether registers could hold it, to the bit: a narrow element is rounded where it is stored.
+/// Whether registers could hold it.
 fn is_small(kernel: &Kernel, buffer: Buffer) -> bool {
     let data = &kernel.buffers[buffer];
     let extent =
@@ -64,7 +64,6 @@ fn is_small(kernel: &Kernel, buffer: Buffer) -> bool {
     let scalars = data.extents.iter().try_fold(1i64, |product, it| product.checked_mul(extent(it)?));
     let leaves = &data.element.leaves;
     scalars.is_some_and(|scalars| scalars.saturating_mul(leaves.len() as i64) <= MOST_SCALARS)
-        && leaves.iter().all(|leaf| !leaf.scalar.is_narrow())
 }
 
 /// What has to be straight code for values to be numbers.
