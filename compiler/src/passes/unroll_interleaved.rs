@@ -148,7 +148,8 @@ fn neighbour(kernel: &Kernel, forall: Inst, (own, count): (Value, i64)) -> Optio
 fn unroll(kernel: &mut Kernel, launch: Launch, found: &Found) {
     let most = mutant!("unroll_interleaved: the last element is left out", found.count, found.count - 1);
     let place = |at| vec![mutant!("unroll_interleaved: all elements are the first", at, 0)];
-    let places: Vec<_> = (0..most).map(place).collect();
+    let first = mutant!("unroll_interleaved: the first element is left out", 0, 1);
+    let places: Vec<_> = (first..most).map(place).collect();
     let (_, axis) = jam(kernel, launch, (found.forall, found.at), &places);
     let text =
         format!("an iteration does all {} elements along `{axis}`, which lie side by side", found.count);

@@ -171,6 +171,10 @@ const PLACES: &[(&str, Place)] = &[
         at("accesses/interleaved.krn", "scaled", &[("h", 4), ("w", 7)]),
     ),
     (
+        "unroll_interleaved: the first element is left out",
+        at("accesses/interleaved.krn", "scaled", &[("h", 4), ("w", 7)]),
+    ),
+    (
         "unroll_interleaved: all elements are the first",
         at("accesses/interleaved.krn", "scaled", &[("h", 4), ("w", 7)]),
     ),
