@@ -145,6 +145,7 @@ const PASSES: &[(&str, &[&str])] = &[
             "fingerprint",
             "insert",
             "iterations",
+            "jam",
             "pass",
             "target",
             "pipeline_error",

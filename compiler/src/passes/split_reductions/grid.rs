@@ -100,7 +100,7 @@ fn in_pieces(kernel: &mut Kernel, launch: Launch, name: &str, target: &TargetFac
         let target =
             atomic::target(kernel, *inst, alone, |kernel, value| is_rematerializable(kernel, value, &[], 16));
         atomics += usize::from(target.is_some());
-        let piece = piece_launch(kernel, launch, &cut, count, &[], false, name, &said, target.as_ref());
+        let piece = piece_launch(kernel, launch, &cut, count, &[], None, name, &said, target.as_ref());
         let reason = "enough blocks to fill every multiprocessor several times";
         record(kernel, piece, &said, count, false, reason);
         let name = kernel.launches[piece].name.clone();

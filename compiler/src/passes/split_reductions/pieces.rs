@@ -168,8 +168,8 @@ pub(super) fn streams(kernel: &Kernel, reduce: Inst, around: &[Value]) -> bool {
 }
 
 /// A launch that computes the pieces of a reduction, `axes` outer (their bounds, and the values inside that stand
-/// for them); the reduction in its own launch becomes one over the pieces, or the identity where the pieces meet in the
-/// result itself.
+/// for them), with vectors of so many elements where they are rows; the reduction in its own launch becomes one over the
+/// pieces, or the identity where the pieces meet in the result itself.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn piece_launch(
     kernel: &mut Kernel,
@@ -177,14 +177,14 @@ pub(super) fn piece_launch(
     cut: &Cut,
     pieces: i64,
     outer: &[Outer],
-    rows: bool,
+    rows: Option<u64>,
     named_after: &str,
     said: &Said,
     target: Option<&Target>,
 ) -> Launch {
     let span = kernel.insts[cut.reduce].span;
     // A block takes a piece, of a row where there are some.
-    let single = outer.is_empty() || rows;
+    let single = outer.is_empty() || rows.is_some();
     // Loops that begin or end elsewhere do not run side by side.
     let reused = cut.range.is_one
         && !streams(kernel, cut.reduce, &outer.iter().map(|axis| axis.3).collect::<Vec<_>>())
@@ -273,13 +273,12 @@ pub(super) fn piece_launch(
         atomic::combine(&mut emit, target, &target_place, *result);
     }
     emit.inst(Opcode::Yield, Payload::None, &[]);
-    // Pieces of rows start anywhere: neighbouring lanes take neighbouring elements.
-    let vector = if outer.is_empty() || (reused && !rows) {
-        said.vector(vector_of(kernel, copy) as i64) as u64
-    } else {
-        1
+    let vector = match rows {
+        Some(vector) => vector,
+        None if outer.is_empty() || reused => said.vector(vector_of(kernel, copy) as i64) as u64,
+        None => 1,
     };
-    let groups = if reused && !rows && vector == 1 { groups_reused(kernel, copy) } else { GROUPS };
+    let groups = if reused && rows.is_none() && vector == 1 { groups_reused(kernel, copy) } else { GROUPS };
     give(kernel, copy, groups, single.then_some(threads as u64 / 32), vector);
     push_forall(kernel, root, axes, arguments, region, span);
     let launch = kernel.add_launch(named_after, "pieces", root, combine);
