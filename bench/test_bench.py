@@ -1,11 +1,13 @@
 """Tests of the benchmark scripts that need no GPU: python3 -m unittest discover bench"""
 
 import math
+import re
 import tempfile
 import unittest
 
 import changed
 import mutants
+import rates
 import regret
 import sizes
 import table
@@ -262,6 +264,22 @@ kernel rows(x: f32[m, n], g: f32[n]) -> y: f32[m] {
             path = f"{folder}/t.table"
             regret.write(path, "a GPU", [("bench/a.krn:rows | m=4 | - | fit", rows)])
             self.assertEqual(regret.read(path), ([("bench/a.krn:rows | m=4 | - | fit", rows)], "a GPU"))
+
+
+class Rates(unittest.TestCase):
+    def test_each_rate_that_is_measured_stands_in_the_compiler(self):
+        known = rates.constants(rates.FILE.read_text())
+        source = rates.HERE.joinpath("rates.cu").read_text()
+        measured = re.findall(r'(?:rate|wait)\("(\w+)"', source)
+        self.assertEqual(len(measured), 10)
+        self.assertEqual([name for name in measured if name not in known], [])
+
+    def test_what_was_measured_stands_beside_what_is_known(self):
+        lines = rates.table("MEMORY 17.00\nWAIT 8.00\n", {"MEMORY": 16, "WAIT": 16}).splitlines()
+        rows = [["MEMORY", "17.0", "16", "1.06"], ["WAIT", "8.0", "16", "0.50"]]
+        self.assertEqual([line.split() for line in lines[1:]], rows)
+        with self.assertRaises(KeyError):
+            rates.table("SPEED 1.0", {"MEMORY": 16})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 //! What a multiprocessor does in a cycle, and what takes how many: the figures that the formulas of passes reckon with.
 //!
 //! Formulas compare ways of doing one thing, so of a target only the ratios of its rates matter. Those of an H200 stand for all
-//! targets (`bench/results/2026-11-24-products.txt`, `2026-11-25-matrices.txt`): nobody has measured others. Thresholds that
-//! were measured as such stand in the passes that have them.
+//! targets: nobody has measured others. `bench/rates.py` measures them on the GPU at hand (`bench/results/2026-12-01-rates.txt`).
+//! Thresholds that were measured as such stand in the passes that have them.
 
 /// Bytes of memory in a cycle.
 pub const MEMORY: i64 = 16;
