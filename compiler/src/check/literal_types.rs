@@ -84,14 +84,18 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     fn settle(&mut self, names: Vec<Span>, to: Scalar) -> bool {
-        // The first use decides.
-        self.literals.open.retain(|_, name| !names.contains(name));
-        self.literals.open_arrays.retain(|_, name| !names.contains(name));
+        self.close(&names);
         for name in names {
             self.literals.settled.entry(name).or_insert(to);
         }
         self.literals.changed = true;
         true
+    }
+
+    /// The first use has decided about names.
+    fn close(&mut self, names: &[Span]) {
+        self.literals.open.retain(|_, name| !names.contains(name));
+        self.literals.open_arrays.retain(|_, name| !names.contains(name));
     }
 
     /// The value of an assignment to what a literal starts, declared at `name`: it takes the value's type.
@@ -103,6 +107,14 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         {
             self.settle(vec![name], to);
             return self.poisoned();
+        }
+        if let Some(same) = found.ty.as_scalar()
+            && found.ty == *ty
+            && !self.open_locals(&found, &mut Vec::new())
+        {
+            // It has that type already, and keeps it.
+            self.close(&[name]);
+            self.literals.settled.entry(name).or_insert(same);
         }
         self.of_type(found, value, ty, "the value")
     }
