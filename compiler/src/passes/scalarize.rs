@@ -10,8 +10,9 @@
 //!
 //! # Preconditions
 //!
-//! Every access to the array is a load or a store with literal subscripts; no store stands in the condition of
-//! a `while`, and those in a parallel loop or in a reduction's terms all stand in one; each load comes after a store to the same place, whatever way the thread took there.
+//! Every access to the array is a load or a store with literal subscripts; no store stands in the condition of a `while`, and
+//! those in a parallel loop or in a reduction's terms all stand in one; each load comes after a store to the same place,
+//! whatever way the thread took there.
 
 use super::pass::{Changed, Pass, PassContext};
 use super::promote::into_values;

@@ -1,8 +1,9 @@
 //! Promotion of private arrays to values, as LLVM's mem2reg does it: loads become what was stored last.
 //!
-//! Every access to such an array is a load or a store with literal subscripts; no store stands in the condition of
-//! a `while`, and those in a parallel loop or in a reduction's terms all stand in one; each load comes after a store to the same place, whatever way the thread took there. What an `if` stores is a result of it
-//! then, and what a loop stores is carried. Of a narrow element it is the value rounded to it.
+//! Every access to such an array is a load or a store with literal subscripts; no store stands in the condition of a `while`,
+//! and those in a parallel loop or in a reduction's terms all stand in one; each load comes after a store to the same place,
+//! whatever way the thread took there. What an `if` stores is a result of it then, and what a loop stores is carried. Of a
+//! narrow element it is the value rounded to it.
 
 mod assigned;
 mod forward;
@@ -40,8 +41,8 @@ pub fn into_values(kernel: &mut Kernel, body: Block, is_wanted: impl Fn(Buffer) 
     forward::forward(kernel, body, &arrays)
 }
 
-/// The arrays whose accesses are loads and stores of known places. Iterations of a `forall`, and terms of a reduction, have arrays of their own, so all
-/// stores to one stand in one of these.
+/// The arrays whose accesses are loads and stores of known places. Iterations of a `forall`, and terms of a reduction, have
+/// arrays of their own, so all stores to one stand in one of these.
 fn literal_arrays(kernel: &Kernel, body: Block) -> EntitySet<Buffer> {
     let mut look =
         Look { kernel, stores: FxHashMap::default(), accessed: EntitySet::new(), others: EntitySet::new() };

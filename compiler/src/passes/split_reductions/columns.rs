@@ -262,8 +262,9 @@ fn interleave(
 }
 
 /// Neighbours that a thread brings at once of a row that is cut into pieces, each whole turns of a block. Lanes with a word each
-/// bring whole lines; of narrower elements they would bring parts of them, so those come in vectors where rows are multiples of one,
-/// from their first element on, and what is combined is a number: moments take longer than what they load (H200, bf16, 125 rows of 245,760: 30 us more).
+/// bring whole lines; of narrower elements they would bring parts of them, so those come in vectors where rows are multiples of
+/// one, from their first element on, and what is combined is a number: moments take longer than what they load (H200, bf16, 125
+/// rows of 245,760: 30 us more).
 fn vector_of_rows(kernel: &mut Kernel, launch: Launch, found: &Cut) -> u64 {
     let vector = vector_of(kernel, found.reduce);
     let is_plain = found.combiners.iter().all(|combiner| combiner.width() == 1);

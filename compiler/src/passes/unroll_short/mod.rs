@@ -17,12 +17,11 @@
 //!
 //! # Preconditions
 //!
-//! Of loops: the array has at most 64 scalars; all of its subscripts, and the bounds of the
-//! loops that they are of, are numbers once these loops are straight code; that is at most 2048 instructions; the
-//! schedule says nothing of the loops' names but `unroll`. Of reductions, and of loops that write nothing: up to 32
-//! iterations, counted by literals, which one thread runs, and no more than 512 different instructions of them; no loops
-//! in it. The schedule says nothing of its names. Reductions that threads share, and products in shared memory, have been
-//! taken away before.
+//! Of loops: the array has at most 64 scalars; all of its subscripts, and the bounds of the loops that they are of, are
+//! numbers once these loops are straight code; that is at most 2048 instructions; the schedule says nothing of the
+//! loops' names but `unroll`. Of reductions, and of loops that write nothing: up to 32 iterations, counted by literals,
+//! which one thread runs, and no more than 512 different instructions of them; no loops in it. The schedule says nothing
+//! of its names. Reductions that threads share, and products in shared memory, have been taken away before.
 
 mod arrays;
 mod reductions;
